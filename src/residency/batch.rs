@@ -3,7 +3,8 @@
 //! In: commands in order. Out: [`Batch`]es, with a record of what each one fills, reads back and allocates.
 //! Must hold: RES-4, a closed batch has a record until the device reports on it, with the bytes that it moves (RES-11).
 
-use super::state::{Flight, Prepared, State};
+use super::device::{Flight, Prepared};
+use super::state::State;
 use super::values::{Change, Key, Place};
 use crate::contract::batch::{Batch, Command, Transfer};
 use crate::ids::{BatchId, BufferId, RegionId, SessionId};

@@ -3,8 +3,9 @@
 //! In: reports of devices. Out: regions finished or failed, values arrived or lost.
 //! Must hold: a region ends exactly once; what fails takes with it only what was computed from it.
 
+use super::device::Flight;
 use super::pool::Pool;
-use super::state::{Flight, Phase, State};
+use super::state::{Phase, State};
 use super::values::{Change, Key, Place, Status};
 use crate::contract::batch::Transfer;
 use crate::contract::messages::residency::ResidencyInstruction;

@@ -7,7 +7,8 @@
 //! serves the next. A long plan is placed slice by slice, and the sessions that have something to place take turns.
 //! Under pressure the least recently used segments leave for host memory, and come back when used.
 //!
-//! Reading order: `values` (what is known of a value), `state` (events), `pump` (what follows from them),
+//! Reading order: `values` (what is known of a value), `state` (events), `device` (what waits
+//! for a device, and is out there), `pump` (what follows from them),
 //! `turns` (whose turn it is), `beside` (who may begin while others are in progress), `cursor` (walks a plan; `tiles`
 //! cuts its launches, `reside` finds their slots, `closing` ends it), `evict` and `pool` (where slots come from),
 //! `batch`, `complete` (reports and failures), `holding` (segments and host copies), `idle` (free memory goes back).
@@ -48,6 +49,7 @@ mod beside;
 mod closing;
 mod complete;
 mod cursor;
+mod device;
 mod evict;
 mod holding;
 mod idle;

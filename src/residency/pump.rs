@@ -5,11 +5,11 @@
 //! placed.
 
 use super::cursor::{Block, Cursor};
-use super::state::{Device, Phase, Prepared, State};
+use super::device::Prepared;
+use super::state::{Phase, State};
 use super::values::Key;
-use crate::contract::batch::Command;
 use crate::contract::messages::residency::ResidencyInstruction;
-use crate::ids::{BatchId, BufferId, RegionId, SessionId};
+use crate::ids::{BatchId, RegionId, SessionId};
 use smallvec::SmallVec;
 
 /// A device with this many batches waiting for credit starts no further plan.
@@ -223,64 +223,5 @@ impl State {
             idle = device.pool.idle_bytes();
         }
         device.drop_behind(buffers, out);
-    }
-}
-
-impl Device {
-    /// Has buffers dropped that no pool holds any more: behind the prepared batches, which may name them (RES-15).
-    pub(super) fn drop_behind(&mut self, buffers: Vec<BufferId>, out: &mut Vec<ResidencyInstruction>) {
-        match self.prepared.back_mut() {
-            Some(last) => last.then_drop.extend(buffers),
-            None => self.drop_now(buffers, out),
-        }
-    }
-
-    /// Has buffers dropped behind what was submitted.
-    pub(super) fn drop_now(&self, buffers: Vec<BufferId>, out: &mut Vec<ResidencyInstruction>) {
-        if !buffers.is_empty() {
-            out.push(ResidencyInstruction::Release { device: self.info.id, buffers });
-        }
-    }
-
-    /// Batches that may be in flight when a slice of a long plan is sent: where a long step runs beside
-    /// others, short plans always find room beside it.
-    fn long_in_flight_max(&self) -> usize {
-        let least = if self.info.capabilities.overlaps_long { 1 } else { self.credit.min(2) };
-        (self.credit - 1).max(least)
-    }
-
-    /// Lets go of buffers of a failed batch that nobody uses: whether they exist need not be found out.
-    fn drop_doubtful(&mut self, out: &mut Vec<ResidencyInstruction>) {
-        if self.doubtful.is_empty() {
-            return;
-        }
-        let prepared = self.prepared.iter().filter_map(|next| self.flights.get(&next.batch.id));
-        let named: Vec<BufferId> = prepared.flat_map(|flight| flight.touched.iter().copied()).collect();
-        let mut buffers = Vec::new();
-        self.doubtful.retain(|&(buffer, _)| {
-            let dropped = !named.contains(&buffer) && self.pool.discard(buffer);
-            if dropped {
-                buffers.push(buffer);
-            }
-            !dropped
-        });
-        self.drop_now(buffers, out);
-    }
-
-    /// Repeats, at the head of the next batch, allocations of a failed batch that no later batch has confirmed.
-    fn allocate_again(&mut self) {
-        let doubtful = std::mem::take(&mut self.doubtful);
-        let Some(next) = self.prepared.front_mut() else { return };
-        let next = &mut next.batch;
-        let flight = self.flights.get_mut(&next.id).expect("RES-4: a prepared batch has a record");
-        flight.allocated.extend(doubtful.iter().copied());
-        let later: Vec<BufferId> = self.flights.range(next.id..).flat_map(|(_, f)| f.touched.iter().copied()).collect();
-        let mut at = 0;
-        for (buffer, bytes) in doubtful {
-            if later.contains(&buffer) || self.pool.has(buffer) {
-                next.commands.insert(at, Command::Allocate { buffer, bytes });
-                at += 1;
-            }
-        }
     }
 }

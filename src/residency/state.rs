@@ -4,24 +4,23 @@
 //! In: [`ResidencyEvent`]s. Out: [`ResidencyInstruction`]s. No channel, clock, thread or device handle.
 //! Must hold: the invariants listed in the folder's `mod.rs`; [`State::validate`] checks them.
 
-use super::cursor::Cursor;
+use super::device::Device;
 use super::intervals::Intervals;
-use super::pool::Pool;
 use super::story::Story;
-use super::turns::{SLICE_US, Turns};
+use super::turns::SLICE_US;
 use super::values::{Key, Status, Value};
 use crate::config::Config;
-use crate::contract::batch::{Batch, Transfer};
+use crate::contract::batch::Transfer;
 use crate::contract::device::DeviceInfo;
 use crate::contract::messages::residency::{Eviction, ResidencyEvent, ResidencyInstruction};
 use crate::contract::plan::{Plan, PlanInput};
 use crate::contract::region::{RegionInput, cancelled_error};
 use crate::error::{Error, ErrorKind};
-use crate::ids::{BatchId, BufferId, DeviceId, RegionId, SessionId, ValueId};
+use crate::ids::{BatchId, DeviceId, RegionId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Running totals, for the counters that users see.
@@ -61,83 +60,6 @@ pub struct Totals {
     pub bytes_in_flight: u64,
     /// The most of them.
     pub bytes_in_flight_peak: u64,
-}
-
-/// A batch that was closed and has not been reported back.
-#[derive(Debug)]
-pub(super) struct Flight {
-    pub(super) region: RegionId,
-    /// Whose it is, and its weight.
-    pub(super) session: SessionId,
-    pub(super) weight: u32,
-    /// What its session was charged for its commands.
-    pub(super) work_us: f64,
-    /// It serves others (a move between devices, the rest of a failed region): its end is not the region's.
-    pub(super) service: bool,
-    /// Of a long region.
-    pub(super) long: bool,
-    pub(super) fills: Vec<(Key, u32)>,
-    pub(super) transfers: Vec<Transfer>,
-    pub(super) allocated: Vec<(BufferId, u64)>,
-    pub(super) freed: Vec<BufferId>,
-    pub(super) touched: SmallVec<[BufferId; 8]>,
-    /// Bytes that cross the link: what it uploads and what it reads back. None on the host, whose memory is shared.
-    pub(super) link_bytes: u64,
-}
-
-/// A batch that waits for credit.
-#[derive(Debug)]
-pub(super) struct Prepared {
-    pub(super) batch: Batch,
-    /// Buffers that the device drops once it has the batch, the last that may name them (RES-15).
-    pub(super) then_drop: Vec<BufferId>,
-}
-
-/// One device as residency sees it.
-#[derive(Debug)]
-pub(super) struct Device {
-    pub(super) info: DeviceInfo,
-    /// log2 of elements in a segment; 32 on the host device, where nothing is cut.
-    pub(super) shift: u32,
-    /// The same of what is joined.
-    pub(super) span_shift: u32,
-    pub(super) pool: Pool,
-    /// The pool's clock when a while last passed.
-    pub(super) idle_mark: u64,
-    /// Segments with slots by last use: those in whole buffers, those in slabs.
-    pub(super) lru: [BTreeMap<u64, (Key, u32)>; 2],
-    /// Segments with stamps from here on belong to the step that is being placed.
-    pub(super) pin_floor: u64,
-    /// It took more than its budget for a step, and has not given it back (RES-2).
-    pub(super) overdrawn: bool,
-    /// Bytes that left their slots and have not arrived in host memory.
-    pub(super) draining_bytes: u64,
-    /// Plans whose inputs are all placed, and whose turn it is.
-    pub(super) turns: Turns,
-    /// The plans that are being placed, one of a session at the most.
-    pub(super) cursors: Vec<Cursor>,
-    /// Plans that are in progress no more, since the start.
-    pub(super) cursors_ended: u64,
-    /// The plan that is being placed gets no more memory by waiting for others.
-    pub(super) last_chance: bool,
-    /// Batches that wait for credit.
-    pub(super) prepared: VecDeque<Prepared>,
-    /// Batches submitted or prepared.
-    pub(super) flights: BTreeMap<BatchId, Flight>,
-    /// Batches submitted and not reported back (RES-4).
-    pub(super) in_flight: usize,
-    /// Most batches in flight.
-    pub(super) credit: usize,
-    /// Bytes on their way to it and from it, of the batches in flight (RES-11).
-    pub(super) link_bytes: u64,
-    /// Buffers whose `Allocate` stood in a batch that failed.
-    pub(super) doubtful: Vec<(BufferId, u64)>,
-    /// Lent memory that no segment uses any more, and that the device is to let go of.
-    pub(super) spent: Vec<BufferId>,
-    /// It reported that it is lost; `DeviceLost` is certain to follow, and nothing is sent before.
-    pub(super) stalled: bool,
-    /// Why it serves no more.
-    pub(super) lost: Option<Error>,
 }
 
 /// How far a region has come.
@@ -540,68 +462,5 @@ impl State {
 
     pub(super) fn index_of(&self, device: DeviceId) -> Option<usize> {
         self.devices.iter().position(|d| d.info.id == device)
-    }
-}
-
-impl Device {
-    /// log2 of elements in a segment of what is joined, or is not.
-    pub(super) fn shift_of(&self, joined: bool) -> u32 {
-        if joined { self.span_shift } else { self.shift }
-    }
-
-    fn new(info: DeviceInfo, batches_in_flight: u32) -> Device {
-        Device {
-            shift: info.segment_shift.min(32),
-            span_shift: info.span_shift.min(32),
-            pool: Pool::new(&info),
-            lru: [BTreeMap::new(), BTreeMap::new()],
-            pin_floor: 0,
-            overdrawn: false,
-            draining_bytes: 0,
-            idle_mark: 0,
-            turns: Turns::default(),
-            cursors: Vec::new(),
-            cursors_ended: 0,
-            last_chance: false,
-            prepared: VecDeque::new(),
-            flights: BTreeMap::new(),
-            in_flight: 0,
-            credit: info.batches_in_flight_max.min(batches_in_flight).max(1) as usize,
-            link_bytes: 0,
-            doubtful: Vec::new(),
-            spent: Vec::new(),
-            stalled: false,
-            lost: None,
-            info,
-        }
-    }
-
-    /// Whether its memory beyond the budget has room for a slot. The host's budget is strict.
-    pub(super) fn may_overdraw(&self, bytes: u64) -> bool {
-        !self.info.capabilities.owns_host_budget && self.pool.room_for(bytes, self.info.memory_bytes)
-    }
-
-    /// A session's plan is in progress no more.
-    pub(super) fn plan_ended(&mut self, session: SessionId) {
-        self.turns.end(session);
-        self.cursors_ended += 1;
-    }
-
-    /// Microseconds that so many bytes take to get there; none where they are read where they lie.
-    pub(super) fn upload_us(&self, bytes: u64) -> f64 {
-        if self.info.capabilities.shares_host_memory {
-            return 0.0;
-        }
-        bytes as f64 / (self.info.costs.upload_gb_per_s * 1e3)
-    }
-
-    /// Bytes that may drain at a time.
-    pub(super) fn draining_bytes_max(&self) -> u64 {
-        self.info.budget_bytes / 4
-    }
-
-    /// Bytes of batches in flight that may be on their way to it and from it (RES-11).
-    pub(super) fn link_bytes_max(&self) -> u64 {
-        self.info.budget_bytes / 4
     }
 }

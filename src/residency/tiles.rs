@@ -6,7 +6,7 @@
 //! segment size alone, so that the bits of a reduction do too.
 
 use super::cursor::{Stop, blamed};
-use super::state::Device;
+use super::device::Device;
 use super::values::segments_of;
 use crate::contract::plan::{Launch, Plan, Use};
 use crate::error::{Error, ErrorKind};

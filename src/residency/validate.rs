@@ -1,7 +1,8 @@
 //! The invariants, checked in full: for tests, after every event.
 
 use super::cursor::Block;
-use super::state::{Device, Phase, State};
+use super::device::Device;
+use super::state::{Phase, State};
 use super::values::{Key, Place, Status};
 use crate::contract::batch::Slot;
 

@@ -1,0 +1,214 @@
+//! One device as residency sees it: its memory, the plans that are placed on it, the batches that wait for it and those
+//! that are out.
+//!
+//! In: batches that were closed, buffers that no pool holds any more. Out: what its budget, credit and links allow;
+//! `Release` for those buffers. Must hold: RES-2, RES-4, RES-11, RES-15.
+
+use super::cursor::Cursor;
+use super::pool::Pool;
+use super::turns::Turns;
+use super::values::Key;
+use crate::contract::batch::{Batch, Command, Transfer};
+use crate::contract::device::DeviceInfo;
+use crate::contract::messages::residency::ResidencyInstruction;
+use crate::error::Error;
+use crate::ids::{BatchId, BufferId, RegionId, SessionId};
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, VecDeque};
+
+/// A batch that was closed and has not been reported back.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) region: RegionId,
+    /// Whose it is, and its weight.
+    pub(super) session: SessionId,
+    pub(super) weight: u32,
+    /// What its session was charged for its commands.
+    pub(super) work_us: f64,
+    /// It serves others (a move between devices, the rest of a failed region): its end is not the region's.
+    pub(super) service: bool,
+    /// Of a long region.
+    pub(super) long: bool,
+    pub(super) fills: Vec<(Key, u32)>,
+    pub(super) transfers: Vec<Transfer>,
+    pub(super) allocated: Vec<(BufferId, u64)>,
+    pub(super) freed: Vec<BufferId>,
+    pub(super) touched: SmallVec<[BufferId; 8]>,
+    /// Bytes that cross the link: what it uploads and what it reads back. None on the host, whose memory is shared.
+    pub(super) link_bytes: u64,
+}
+
+/// A batch that waits for credit.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) batch: Batch,
+    /// Buffers that the device drops once it has the batch, the last that may name them (RES-15).
+    pub(super) then_drop: Vec<BufferId>,
+}
+
+/// One device as residency sees it.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) info: DeviceInfo,
+    /// log2 of elements in a segment; 32 on the host device, where nothing is cut.
+    pub(super) shift: u32,
+    /// The same of what is joined.
+    pub(super) span_shift: u32,
+    pub(super) pool: Pool,
+    /// The pool's clock when a while last passed.
+    pub(super) idle_mark: u64,
+    /// Segments with slots by last use: those in whole buffers, those in slabs.
+    pub(super) lru: [BTreeMap<u64, (Key, u32)>; 2],
+    /// Segments with stamps from here on belong to the step that is being placed.
+    pub(super) pin_floor: u64,
+    /// It took more than its budget for a step, and has not given it back (RES-2).
+    pub(super) overdrawn: bool,
+    /// Bytes that left their slots and have not arrived in host memory.
+    pub(super) draining_bytes: u64,
+    /// Plans whose inputs are all placed, and whose turn it is.
+    pub(super) turns: Turns,
+    /// The plans that are being placed, one of a session at the most.
+    pub(super) cursors: Vec<Cursor>,
+    /// Plans that are in progress no more, since the start.
+    pub(super) cursors_ended: u64,
+    /// The plan that is being placed gets no more memory by waiting for others.
+    pub(super) last_chance: bool,
+    /// Batches that wait for credit.
+    pub(super) prepared: VecDeque<Prepared>,
+    /// Batches submitted or prepared.
+    pub(super) flights: BTreeMap<BatchId, Flight>,
+    /// Batches submitted and not reported back (RES-4).
+    pub(super) in_flight: usize,
+    /// Most batches in flight.
+    pub(super) credit: usize,
+    /// Bytes on their way to it and from it, of the batches in flight (RES-11).
+    pub(super) link_bytes: u64,
+    /// Buffers whose `Allocate` stood in a batch that failed.
+    pub(super) doubtful: Vec<(BufferId, u64)>,
+    /// Lent memory that no segment uses any more, and that the device is to let go of.
+    pub(super) spent: Vec<BufferId>,
+    /// It reported that it is lost; `DeviceLost` is certain to follow, and nothing is sent before.
+    pub(super) stalled: bool,
+    /// Why it serves no more.
+    pub(super) lost: Option<Error>,
+}
+
+impl Device {
+    /// log2 of elements in a segment of what is joined, or is not.
+    pub(super) fn shift_of(&self, joined: bool) -> u32 {
+        if joined { self.span_shift } else { self.shift }
+    }
+
+    pub(super) fn new(info: DeviceInfo, batches_in_flight: u32) -> Device {
+        Device {
+            shift: info.segment_shift.min(32),
+            span_shift: info.span_shift.min(32),
+            pool: Pool::new(&info),
+            lru: [BTreeMap::new(), BTreeMap::new()],
+            pin_floor: 0,
+            overdrawn: false,
+            draining_bytes: 0,
+            idle_mark: 0,
+            turns: Turns::default(),
+            cursors: Vec::new(),
+            cursors_ended: 0,
+            last_chance: false,
+            prepared: VecDeque::new(),
+            flights: BTreeMap::new(),
+            in_flight: 0,
+            credit: info.batches_in_flight_max.min(batches_in_flight).max(1) as usize,
+            link_bytes: 0,
+            doubtful: Vec::new(),
+            spent: Vec::new(),
+            stalled: false,
+            lost: None,
+            info,
+        }
+    }
+
+    /// Whether its memory beyond the budget has room for a slot. The host's budget is strict.
+    pub(super) fn may_overdraw(&self, bytes: u64) -> bool {
+        !self.info.capabilities.owns_host_budget && self.pool.room_for(bytes, self.info.memory_bytes)
+    }
+
+    /// A session's plan is in progress no more.
+    pub(super) fn plan_ended(&mut self, session: SessionId) {
+        self.turns.end(session);
+        self.cursors_ended += 1;
+    }
+
+    /// Microseconds that so many bytes take to get there; none where they are read where they lie.
+    pub(super) fn upload_us(&self, bytes: u64) -> f64 {
+        if self.info.capabilities.shares_host_memory {
+            return 0.0;
+        }
+        bytes as f64 / (self.info.costs.upload_gb_per_s * 1e3)
+    }
+
+    /// Bytes that may drain at a time.
+    pub(super) fn draining_bytes_max(&self) -> u64 {
+        self.info.budget_bytes / 4
+    }
+
+    /// Bytes of batches in flight that may be on their way to it and from it (RES-11).
+    pub(super) fn link_bytes_max(&self) -> u64 {
+        self.info.budget_bytes / 4
+    }
+
+    /// Has buffers dropped that no pool holds any more: behind the prepared batches, which may name them (RES-15).
+    pub(super) fn drop_behind(&mut self, buffers: Vec<BufferId>, out: &mut Vec<ResidencyInstruction>) {
+        match self.prepared.back_mut() {
+            Some(last) => last.then_drop.extend(buffers),
+            None => self.drop_now(buffers, out),
+        }
+    }
+
+    /// Has buffers dropped behind what was submitted.
+    pub(super) fn drop_now(&self, buffers: Vec<BufferId>, out: &mut Vec<ResidencyInstruction>) {
+        if !buffers.is_empty() {
+            out.push(ResidencyInstruction::Release { device: self.info.id, buffers });
+        }
+    }
+
+    /// Batches that may be in flight when a slice of a long plan is sent: where a long step runs beside
+    /// others, short plans always find room beside it.
+    pub(super) fn long_in_flight_max(&self) -> usize {
+        let least = if self.info.capabilities.overlaps_long { 1 } else { self.credit.min(2) };
+        (self.credit - 1).max(least)
+    }
+
+    /// Lets go of buffers of a failed batch that nobody uses: whether they exist need not be found out.
+    pub(super) fn drop_doubtful(&mut self, out: &mut Vec<ResidencyInstruction>) {
+        if self.doubtful.is_empty() {
+            return;
+        }
+        let prepared = self.prepared.iter().filter_map(|next| self.flights.get(&next.batch.id));
+        let named: Vec<BufferId> = prepared.flat_map(|flight| flight.touched.iter().copied()).collect();
+        let mut buffers = Vec::new();
+        self.doubtful.retain(|&(buffer, _)| {
+            let dropped = !named.contains(&buffer) && self.pool.discard(buffer);
+            if dropped {
+                buffers.push(buffer);
+            }
+            !dropped
+        });
+        self.drop_now(buffers, out);
+    }
+
+    /// Repeats, at the head of the next batch, allocations of a failed batch that no later batch has confirmed.
+    pub(super) fn allocate_again(&mut self) {
+        let doubtful = std::mem::take(&mut self.doubtful);
+        let Some(next) = self.prepared.front_mut() else { return };
+        let next = &mut next.batch;
+        let flight = self.flights.get_mut(&next.id).expect("RES-4: a prepared batch has a record");
+        flight.allocated.extend(doubtful.iter().copied());
+        let later: Vec<BufferId> = self.flights.range(next.id..).flat_map(|(_, f)| f.touched.iter().copied()).collect();
+        let mut at = 0;
+        for (buffer, bytes) in doubtful {
+            if later.contains(&buffer) || self.pool.has(buffer) {
+                next.commands.insert(at, Command::Allocate { buffer, bytes });
+                at += 1;
+            }
+        }
+    }
+}
