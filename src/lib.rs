@@ -108,11 +108,8 @@ pub use ids::DeviceId;
 pub use kernels::target::{FloatProfile, Precision};
 pub use stats::Stats;
 
-// The examples of the README and of the page on services are compiled and run with the documentation's.
+// The examples of the README are compiled and run with the documentation's; those of the page on services with
+// `tidemill-script`'s, which they use.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
-
-#[cfg(doctest)]
-#[doc = include_str!("../docs/service.md")]
-struct ServiceGuide;

@@ -424,3 +424,8 @@ impl Workspace {
         String::from_utf8_lossy(&self.written.err).into_owned()
     }
 }
+
+// The page on services embeds the runtime and runs scripts: its examples are compiled with this crate's.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/service.md")]
+struct ServiceGuide;
