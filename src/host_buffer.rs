@@ -3,6 +3,7 @@
 //! Must hold: BUF-1: data is aligned to 64 bytes when it is ours, and its size was checked when its shape was made.
 //! BUF-2: a buffer is written only while it has one owner, as a fresh one has; a shared buffer never.
 
+use crate::bulk;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result};
 use crate::grants::Grant;
@@ -67,8 +68,9 @@ impl Aligned {
     fn try_new(bytes: usize, zeroed: bool) -> Option<Aligned> {
         let layout = Aligned::layout(bytes);
         // SAFETY: the layout has a size of at least 64.
-        let at = unsafe { if zeroed { alloc_zeroed(layout) } else { alloc(layout) } };
-        NonNull::new(at).map(|at| Aligned { at, bytes })
+        let at = NonNull::new(unsafe { if zeroed { alloc_zeroed(layout) } else { alloc(layout) } })?;
+        bulk::on_huge_pages(at, bytes);
+        Some(Aligned { at, bytes })
     }
 
     /// As `try_new`; a panic, which fails the work at hand, where there is no such memory: it must not end the
@@ -193,7 +195,7 @@ impl HostBuffer {
     pub fn from_slice<T: Element>(data: &[T]) -> HostBuffer {
         // SAFETY: filled on the next line.
         let mut buffer = unsafe { HostBuffer::uninit(T::DTYPE, data.len()) };
-        buffer.bytes_mut().expect("BUF-2: a fresh buffer is owned").copy_from_slice(as_bytes(data));
+        bulk::copy(as_bytes(data), buffer.bytes_mut().expect("BUF-2: a fresh buffer is owned"));
         buffer
     }
 

@@ -61,6 +61,7 @@
 //! messages between them). These modules are private: the stable API is what is listed below.
 
 mod array;
+mod bulk;
 mod claims;
 mod config;
 mod contract;

@@ -10,7 +10,7 @@ use super::operand::Operand;
 use super::record::{At, Input, apply, cast_in, may_meet, node, refused_source, source};
 use super::runtime::IntoDevice;
 use super::session::Session;
-use super::upload::UploadWriter;
+use super::upload::{UploadWriter, copied};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, Dist, Element, ElementOp, Meta, Op, Scalar, Shape, View};
 use crate::host_buffer::HostBuffer;
@@ -33,7 +33,7 @@ impl Session {
         if let Some(refused) = refused_source(self.home(), data.len(), "from_slice", at) {
             return Ok(refused);
         }
-        Ok(source(self.home(), HostBuffer::from_slice(data), shape, "from_slice", at))
+        Ok(source(self.home(), copied(self.home(), data), shape, "from_slice", at))
     }
 
     /// An array that takes over these elements, in column-major order, without a copy.

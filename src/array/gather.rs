@@ -8,6 +8,7 @@ use super::handle::Array;
 use super::host_array::{HostAny, HostArray, MappedView};
 use super::pending::{Pending, may_block};
 use super::record::cast_in;
+use crate::bulk;
 use crate::contract::messages::scheduler::Delivered;
 use crate::contract::tape::Want;
 use crate::error::{Error, ErrorKind, Result};
@@ -100,7 +101,7 @@ fn text(delivered: Delivered) -> Result<String> {
 fn fill<T: Element>(mut into: Vec<T>, data: &HostBuffer) -> Result<Vec<T>> {
     let elements = data.as_slice::<T>().ok_or_else(|| wrong_dtype::<T>(data.dtype()))?;
     into.clear();
-    into.extend_from_slice(elements);
+    bulk::append(elements, &mut into);
     Ok(into)
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Must hold: HOSTARRAY-1: the data are of the type's dtype, and as many as the shape says; checked when it is made.
 
+use crate::bulk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, Element, Shape};
 use crate::host_buffer::HostBuffer;
@@ -79,7 +80,9 @@ impl<T: Element> HostArray<T> {
 
     /// The elements in column-major order, copied.
     pub fn into_vec(self) -> Vec<T> {
-        self.as_slice().to_vec()
+        let mut elements = Vec::new();
+        bulk::append(self.as_slice(), &mut elements);
+        elements
     }
 
     /// The elements in row-major order, copied.

@@ -8,11 +8,12 @@ use super::handle::Array;
 use super::pending::may_block;
 use super::record::source;
 use super::tape::Home;
+use crate::bulk;
 use crate::config::DeviceChoice;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grants::{Grant, Granted};
 use crate::graph::{Element, Shape};
-use crate::host_buffer::HostBuffer;
+use crate::host_buffer::{HostBuffer, as_bytes};
 use crate::ids::DeviceId;
 use futures::FutureExt;
 use std::future::Future;
@@ -76,13 +77,8 @@ impl<T: Element> UploadWriter<T> {
         opens: bool,
     ) -> Result<UploadWriter<T>> {
         let elements = shape.elements();
-        let named = matches!(home.link.config.device, DeviceChoice::Gpu(_));
-        let to_gpu = pin.map_or(named, |device| device == DeviceId::GPU);
-        // A bool takes a word there, which is nobody's slice of bools.
-        let fits = T::DTYPE.bytes() == T::DTYPE.gpu_bytes() && elements * T::DTYPE.bytes() >= DIRECT_BYTES_MIN;
-        let leased = if to_gpu && fits { leased(&home, elements * T::DTYPE.bytes(), opens) } else { None };
-        let (data, zeroed) = match leased {
-            Some(memory) => (HostBuffer::from_mapped(T::DTYPE, elements, memory), false),
+        let (data, zeroed) = match of_the_gpu::<T>(&home, elements, pin, opens) {
+            Some(data) => (data, false),
             None => (HostBuffer::try_zeroed(T::DTYPE, elements)?, true),
         };
         let data = data.granted(grant);
@@ -110,7 +106,7 @@ impl<T: Element> UploadWriter<T> {
             let message = format!("{} elements after {from} overflow an array of {len}", elements.len());
             return Err(Error::new(ErrorKind::Shape, message).with_op("upload"));
         };
-        room.copy_from_slice(elements);
+        bulk::copy(elements, room);
         self.written += elements.len();
         Ok(())
     }
@@ -200,6 +196,26 @@ fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
         std::thread::sleep(Duration::from_millis(1));
     }
     at_once
+}
+
+/// A copy of the caller's elements. Where they go to a GPU that is open, they are copied to where it reads them.
+pub(super) fn copied<T: Element>(home: &Arc<Home>, elements: &[T]) -> HostBuffer {
+    let Some(mut data) = of_the_gpu::<T>(home, elements.len(), None, false) else {
+        return HostBuffer::from_slice(elements);
+    };
+    bulk::copy(as_bytes(elements), data.fill().expect("BUF-2: the buffer was made here"));
+    data
+}
+
+/// Memory for elements that go to a GPU, which reads them there; it holds anything. `None` where they go elsewhere, are
+/// few, or none is left.
+fn of_the_gpu<T: Element>(home: &Arc<Home>, elements: usize, pin: Option<DeviceId>, opens: bool) -> Option<HostBuffer> {
+    let named = matches!(home.link.config.device, DeviceChoice::Gpu(_));
+    let to_gpu = pin.map_or(named, |device| device == DeviceId::GPU);
+    // A bool takes a word there, which is nobody's slice of bools.
+    let fits = T::DTYPE.bytes() == T::DTYPE.gpu_bytes() && elements * T::DTYPE.bytes() >= DIRECT_BYTES_MIN;
+    let memory = if to_gpu && fits { leased(home, elements * T::DTYPE.bytes(), opens) } else { None };
+    memory.map(|memory| HostBuffer::from_mapped(T::DTYPE, elements, memory))
 }
 
 /// The GPU's own memory, if there is some left. A GPU that was named and left for later is opened, where the caller may

@@ -7,6 +7,7 @@
 //! Must hold:
 //! - HOST-1: what lies free is at most `kept_bytes_max`, and goes back to the system where nobody uses it for a while.
 
+use crate::bulk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::host_buffer::MappedBytes;
 use crate::shelf::Shelf;
@@ -83,7 +84,9 @@ impl Blocks {
             self.drop_free();
             fresh()
         });
-        Ok(Block { at: at.ok_or_else(|| out_of_memory(bytes))?, bytes, home: self.clone() })
+        let at = at.ok_or_else(|| out_of_memory(bytes))?;
+        bulk::on_huge_pages(at, bytes);
+        Ok(Block { at, bytes, home: self.clone() })
     }
 
     /// The smallest free block that is large enough and at most a quarter larger.
