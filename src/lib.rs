@@ -85,6 +85,8 @@ mod leaving;
 mod mail;
 mod residency;
 mod ring;
+#[cfg(any(test, feature = "testing"))]
+mod rounds;
 mod scheduler;
 mod shelf;
 mod stats;

@@ -3,8 +3,10 @@
 //!
 //! In: faults and holds ([`Injection`], [`Hold`]; [`RuntimeBuilder::injection`](crate::RuntimeBuilder::injection)). Out:
 //! [`kernels`], to be evaluated on the host without a runtime, and the claims on the host's memory ([`host_claims`]).
+//! Beside these, how long a test may take ([`rounds`]).
 
 pub use crate::injection::{Hold, Injection};
+pub use crate::rounds::rounds;
 
 use crate::frontend::HostClaims;
 use std::sync::Arc;

@@ -11,7 +11,7 @@ mod programs;
 use common::gpu;
 use programs::{Dice, Twist, decode, run};
 use std::time::Duration;
-use tidemill::testing::Injection;
+use tidemill::testing::{Injection, rounds};
 use tidemill::{Array, Error, ErrorKind, Runtime, RuntimeBuilder, Session};
 
 /// After so long, a gather hangs.
@@ -143,7 +143,7 @@ fn storm(device: &str, open: impl Fn(&dyn Fn(RuntimeBuilder) -> RuntimeBuilder) 
 
 #[test]
 fn a_gpu_that_is_lost_again_and_again_leaves_right_numbers_or_an_error() {
-    storm("gpu", |set| gpu(set), 12);
+    storm("gpu", |set| gpu(set), rounds(3, 12));
 }
 
 #[test]
@@ -151,6 +151,6 @@ fn a_host_that_fails_again_and_again_leaves_right_numbers_or_an_error() {
     storm(
         "host",
         |set| Some(set(Runtime::builder().device("host")).start_blocking().expect("the host device always opens")),
-        30,
+        rounds(8, 30),
     );
 }

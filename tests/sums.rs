@@ -7,6 +7,7 @@ mod exact;
 
 use common::{runtimes, session, values, wait};
 use exact::Exact;
+use tidemill::testing::rounds;
 use tidemill::{Array, Element, Session};
 
 fn exact(x: impl Iterator<Item = f64>) -> Exact {
@@ -150,11 +151,17 @@ fn check_lines<T: Element>(
 const LENGTHS: [usize; 22] =
     [1, 2, 3, 7, 8, 9, 15, 16, 17, 33, 64, 65, 127, 129, 255, 257, 1000, 1025, 4095, 4096, 4097, 5000];
 
+/// Every third of these lengths and a longer one, or with `TIDEMILL_TESTS=all` all of them and two longer ones.
+fn lengths() -> impl Iterator<Item = usize> {
+    let longer: &[usize] = rounds(&[16_385], &[16_385, 100_000]);
+    LENGTHS.into_iter().step_by(rounds(3, 1)).chain(longer.iter().copied())
+}
+
 #[test]
 fn sums_scans_norms_and_variances_of_singles_are_within_their_bounds() {
     for (device, rt) in runtimes() {
         let s = session(&rt);
-        for n in LENGTHS.into_iter().chain([16_385, 100_000]) {
+        for n in lengths() {
             check_lines(&device, &s, n, f32::EPSILON as f64, |x| x as f32, |x| x as f64);
         }
     }
@@ -164,7 +171,7 @@ fn sums_scans_norms_and_variances_of_singles_are_within_their_bounds() {
 fn sums_scans_norms_and_variances_of_doubles_are_within_their_bounds() {
     for (device, rt) in runtimes() {
         let s = session(&rt);
-        for n in LENGTHS.into_iter().chain([16_385, 100_000]) {
+        for n in lengths() {
             check_lines(&device, &s, n, f64::EPSILON, |x| x, |x| x);
         }
     }
@@ -174,23 +181,23 @@ fn sums_scans_norms_and_variances_of_doubles_are_within_their_bounds() {
 fn long_lines_are_within_their_bounds() {
     for (device, rt) in runtimes().into_iter().skip(1) {
         let s = session(&rt);
-        for (kind, line) in lines(1_000_000) {
+        for (kind, line) in lines(rounds(100_000, 1_000_000)) {
             let line: Vec<f32> = line.into_iter().map(|x| x as f32).collect();
             let x = s.from_slice(&line, [line.len(), 1]).unwrap();
             let lines = [line.iter().map(|&x| x as f64).collect()];
             let what = format!("{kind}, on the {device}");
             Case { what, lines: &lines, dim: 0, eps: f32::EPSILON as f64 }.check(&x);
         }
-        let tenths = vec![0.1f32; 10_000_000];
-        let x = s.from_vec(tenths, [10_000_000]).unwrap();
-        let expected = 0.1f32 as f64 * 1e7;
-        let bound = (4.0 + 1e7f64.log2()) * f32::EPSILON as f64 * expected;
-        let last = x.cumsum(0).slice(9_999_999..10_000_000);
-        for (name, got) in [("sum", x.sum(..)), ("cumsum", last), ("norm", x.norm(..) * (1e7 * 0.1f32 as f64).sqrt())] {
+        let n = rounds(1_000_000, 10_000_000);
+        let x = s.from_vec(vec![0.1f32; n], [n]).unwrap();
+        let expected = 0.1f32 as f64 * n as f64;
+        let bound = (4.0 + (n as f64).log2()) * f32::EPSILON as f64 * expected;
+        let last = x.cumsum(0).slice(n - 1..n);
+        for (name, got) in [("sum", x.sum(..)), ("cumsum", last), ("norm", x.norm(..) * expected.sqrt())] {
             let off = (values(&got)[0] / if name == "norm" { 0.1f64.sqrt() } else { 1.0 } - expected).abs();
             // The square root of a tenth is not that of the single nearest to it.
             let bound = if name == "norm" { bound * 2.0 } else { bound };
-            assert!(off <= bound, "{name} of 1e7 tenths on the {device}: {}", off / bound);
+            assert!(off <= bound, "{name} of {n} tenths on the {device}: {}", off / bound);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId};
 use crate::kernels::ir::Geometry;
+use crate::rounds::rounds;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -199,7 +200,7 @@ impl Program {
 #[test]
 fn random_programs_compute_what_plain_vectors_do_under_any_budget() {
     let mut evictions = 0;
-    for seed in 0..120 {
+    for seed in 0..rounds(24, 120) {
         let budget = [6 << 10, 12 << 10, 256 << 10][seed as usize % 3];
         let mut program = Program::new(seed, budget, 6);
         for _ in 0..60 {
@@ -217,7 +218,7 @@ fn random_programs_compute_what_plain_vectors_do_under_any_budget() {
 
 #[test]
 fn random_programs_with_failing_batches_end_and_deliver_nothing_wrong() {
-    for seed in 1000..1100 {
+    for seed in 1000..1000 + rounds(20, 100) {
         let mut program = Program::new(seed, [6 << 10, 64 << 10][seed as usize % 2], 6);
         program.world.devices.iter_mut().for_each(|d| d.lenient = true);
         for _ in 0..60 {
@@ -237,7 +238,7 @@ fn random_programs_with_failing_batches_end_and_deliver_nothing_wrong() {
 
 #[test]
 fn random_programs_survive_lost_devices() {
-    for seed in 2000..2100 {
+    for seed in 2000..2000 + rounds(20, 100) {
         let mut program = Program::new(seed, [6 << 10, 64 << 10][seed as usize % 2], 6);
         program.world.devices.iter_mut().for_each(|d| d.lenient = true);
         for n in 0..60 {

@@ -1,5 +1,6 @@
 //! Random texts for what reads scripts and for what runs them: mutations of the grammar's corpus and of the cases that
-//! are compared with Octave, for as long as `TIDEMILL_FUZZ_SECONDS` says (2 by default; CI takes a minute a target).
+//! are compared with Octave, for as long as `TIDEMILL_FUZZ_SECONDS` says: 2 by default, a minute a target with
+//! `TIDEMILL_TESTS=all`.
 //!
 //! A target is a function from a text to nothing that must neither panic nor take long. A failure prints the text, made
 //! as short as it still fails, and the seed (`TIDEMILL_FUZZ_SEED` repeats a run). What ends the process at once (a
@@ -12,6 +13,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 use tidemill::Runtime;
+use tidemill::testing::rounds;
 use tidemill_script::Script;
 use tidemill_script::env::{Env, Options};
 use tidemill_script::interrupt::Interrupt;
@@ -168,7 +170,7 @@ fn number_from(variable: &str, usual: u64) -> u64 {
 /// Gives a target mutated texts until its time is over.
 fn fuzz(name: &str, target: fn(&str), corpus: &[Vec<u8>], generate: fn(&mut Random) -> Option<String>) {
     let seed = number_from("TIDEMILL_FUZZ_SEED", 1);
-    let end = Instant::now() + Duration::from_secs(number_from("TIDEMILL_FUZZ_SECONDS", 2));
+    let end = Instant::now() + Duration::from_secs(number_from("TIDEMILL_FUZZ_SECONDS", rounds(2, 60)));
     let mut random = Random(seed);
     // To collect many failures before one is mended.
     let goes_on = std::env::var_os("TIDEMILL_FUZZ_GO_ON").is_some();

@@ -1,11 +1,12 @@
 //! Nothing is kept of sessions that have ended.
 
 use crate::array::{Runtime, Session};
+use crate::rounds::rounds;
 use futures::FutureExt;
 
-/// Sessions of the test: a million where `TIDEMILL_MANY` is set, which takes minutes in a debug build.
+/// Sessions of the test; a million where `TIDEMILL_MANY` is set, which takes minutes in a debug build.
 fn sessions() -> u64 {
-    if std::env::var_os("TIDEMILL_MANY").is_some() { 1_000_000 } else { 5_000 }
+    if std::env::var_os("TIDEMILL_MANY").is_some() { 1_000_000 } else { rounds(2_000, 5_000) }
 }
 
 /// A request: an op that does not fold, and its sum.

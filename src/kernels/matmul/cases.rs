@@ -2,6 +2,7 @@
 
 use crate::graph::DType;
 use crate::kernels::library::Library;
+use crate::rounds::rounds;
 
 /// A product to check.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +74,13 @@ pub(crate) fn shapes(long: usize) -> Vec<Case> {
 /// How the terms of every sum look, by their numbers.
 pub(crate) const KINDS: [&str; 7] =
     ["tenths", "ones", "a large one first", "falling", "alternating", "offset", "mixed"];
+
+/// The kinds that a test takes of a case, with their numbers: two, others from case to case, or with
+/// `TIDEMILL_TESTS=all` all of them.
+pub(crate) fn kinds(case: usize) -> impl Iterator<Item = (usize, &'static str)> {
+    let taken = rounds(2, KINDS.len());
+    KINDS.into_iter().enumerate().cycle().skip(case * 2 % KINDS.len()).take(taken)
+}
 
 /// The two factors of term `p` of the sum of row `i` and column `j`, which depend on `(i, p)` and `(p, j)` alone.
 fn factors(kind: &str, line: usize, p: usize, left: bool, half_ulp: f64) -> f64 {

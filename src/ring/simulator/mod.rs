@@ -24,6 +24,7 @@ use crate::contract::tape::Record;
 use crate::dice::{Dice, for_seeds, mix};
 use crate::error::{Error, ErrorKind};
 use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
+use crate::rounds::rounds;
 use crate::scheduler::state::State;
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -395,7 +396,7 @@ fn combine(args: impl Iterator<Item = i64>) -> i64 {
 #[test]
 fn every_gather_resolves_exactly_once_whatever_happens_downstream() {
     let all = Mutex::new((0, Seen::default()));
-    for_seeds(4000, |seed| {
+    for_seeds(rounds(400, 4000), |seed| {
         let mut simulator = Simulator::new(seed);
         simulator.run();
         let (count, seen) = &mut *all.lock();

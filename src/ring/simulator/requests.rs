@@ -29,6 +29,7 @@ use crate::host_buffer::HostBuffer;
 use crate::ids::{GatherId, SessionId, ValueId};
 use crate::ring::backlog::Backlog;
 use crate::ring::run::TOLD_AT_ONCE;
+use crate::rounds::rounds;
 use crate::scheduler::ring_ns;
 use crate::scheduler::state::State;
 use std::cmp::Reverse;
@@ -414,7 +415,7 @@ impl World {
 /// Runs for all seeds that were asked for (`for_seeds`); `ALOUD` says what each run saw.
 #[test]
 fn a_session_that_stays_has_its_share_beside_sessions_of_one_request_and_nobody_waits_beyond_the_bound() {
-    crate::dice::for_seeds(16, |seed| {
+    crate::dice::for_seeds(rounds(2, 16), |seed| {
         let mut world = World::new(seed);
         world.run();
         if std::env::var_os("SEED").is_some() || std::env::var_os("ALOUD").is_some() {

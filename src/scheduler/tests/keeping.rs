@@ -8,6 +8,7 @@ use crate::contract::messages::scheduler::{SchedulerEvent, SchedulerInstruction}
 use crate::contract::region::{CutReason, Region};
 use crate::dice::Dice;
 use crate::ids::{SessionId, ValueId};
+use crate::rounds::rounds;
 use rustc_hash::FxHashSet;
 
 /// Values of 400 bytes, of which a session may keep 2.
@@ -237,7 +238,7 @@ fn regions_of(seed: u64, schedule: &mut Dice, others: bool) -> Vec<(Vec<ValueId>
 
 #[test]
 fn what_a_session_has_computed_by_its_limit_depends_on_its_own_program_alone() {
-    for seed in 0..200 {
+    for seed in 0..rounds(30, 200) {
         let expected = regions_of(seed, &mut Dice(0), false);
         for schedule in 1..4 {
             let regions = regions_of(seed, &mut Dice(schedule << 32 | seed), schedule > 1);

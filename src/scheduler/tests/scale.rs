@@ -1,6 +1,7 @@
 //! Linear time, bounded memory, no recursion.
 
 use super::*;
+use crate::rounds::rounds;
 
 /// Runs whatever is sent until nothing is.
 fn drain(b: &mut Bench) -> usize {
@@ -18,13 +19,13 @@ fn drain(b: &mut Bench) -> usize {
 }
 
 #[test]
-fn a_million_nodes_in_segments_pass_through_with_bounded_memory() {
+fn very_many_nodes_in_segments_pass_through_with_bounded_memory() {
     let mut b = Bench::new(DeviceChoice::Host);
     b.validates = false;
     let x = b.source(4);
     let mut s = b.scale(x, 4);
     let mut live_max = 0;
-    for step in 0..500_000 {
+    for step in 0..rounds(50_000, 500_000) {
         let t = b.scale(s, 4);
         let next = b.add(t, x, 4);
         b.release(t);
