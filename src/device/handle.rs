@@ -1,30 +1,9 @@
 //! How the ring holds a device: its numbers, its mailbox, its compiler.
 
-use crate::config::Config;
+use super::backend::{Compiler, UploadMemory};
 use crate::contract::device::DeviceInfo;
-use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
-use crate::contract::plan::Plan;
-use crate::error::Result;
-use crate::host_buffer::MappedBytes;
-use crate::mail::Post;
-use crate::stats::Counters;
-use crate::timeline::Timeline;
+use crate::contract::messages::device::DeviceInstruction;
 use std::sync::Arc;
-
-/// Makes pipelines ahead of their first dispatch, from any thread.
-pub trait Compiler: Send + Sync {
-    /// Compiles what this plan needs and the device has not compiled yet.
-    ///
-    /// # Errors
-    /// `ErrorKind::Internal` with the shader compiler's words: the region fails, never silently.
-    fn prepare(&self, plan: &Plan) -> Result<()>;
-}
-
-/// Memory that a device reads where it was written.
-pub trait UploadMemory: Send + Sync {
-    /// Memory for so many bytes, with anything in it; `None` where there is no more, and host memory has to do.
-    fn lease(&self, bytes: usize) -> Option<Box<dyn MappedBytes>>;
-}
 
 /// Does small work on the thread of who asks for it.
 pub trait Inline: Send + Sync {
@@ -48,7 +27,7 @@ pub struct Reach {
 
 impl Reach {
     /// By the mailbox alone.
-    #[cfg(any(test, feature = "gpu"))]
+    #[cfg(test)]
     pub fn by(instructions: crossbeam_channel::Sender<DeviceInstruction>) -> Reach {
         Reach { instructions, inline: None }
     }
@@ -65,20 +44,7 @@ impl Reach {
     }
 }
 
-/// What every device actor is given.
-#[derive(Clone)]
-pub struct Context {
-    /// The runtime's settings.
-    pub config: Arc<Config>,
-    /// Counters.
-    pub counters: Arc<Counters>,
-    /// The timeline.
-    pub timeline: Timeline,
-    /// Where events go (unbounded: limited by the batches in flight).
-    pub events: Post<DeviceEvent>,
-}
-
-/// A running device actor.
+/// A running device.
 pub struct DeviceHandle {
     /// Its numbers.
     pub info: DeviceInfo,
@@ -88,6 +54,6 @@ pub struct DeviceHandle {
     pub compiler: Arc<dyn Compiler>,
     /// Memory that users may fill for it, where that is not host memory.
     pub uploads: Option<Arc<dyn UploadMemory>>,
-    /// Its threads, joined at shutdown.
+    /// Its threads, the driver's first, joined at shutdown.
     pub threads: Vec<std::thread::JoinHandle<()>>,
 }

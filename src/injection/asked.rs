@@ -72,7 +72,7 @@ impl Injection {
     }
 
     /// Whether the device is lost when it would run its batch of this number.
-    pub fn loses_device_at(&self, number: u64) -> bool {
+    fn loses_device_at(&self, number: u64) -> bool {
         let again = self.lose_device_every.is_some_and(|every| (number + 1).is_multiple_of(every));
         again || self.lose_device_at_batch == Some(number)
     }
@@ -80,7 +80,8 @@ impl Injection {
     /// What goes wrong in the batch of this number.
     pub fn wrong_at(&self, number: u64) -> Wrong {
         let starves = self.out_of_memory_at_batch == Some(number);
-        Wrong { starves, panics: !starves && self.panic_at_batch == Some(number) }
+        let panics = !starves && self.panic_at_batch == Some(number);
+        Wrong { loses: self.loses_device_at(number), starves, panics }
     }
 
     /// As [`Injection::slice_us`].
@@ -149,11 +150,17 @@ impl Injection {
 /// What goes wrong in a batch.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wrong {
+    loses: bool,
     starves: bool,
     panics: bool,
 }
 
 impl Wrong {
+    /// Whether the device is lost instead of running the batch.
+    pub fn loses(&self) -> bool {
+        self.loses
+    }
+
     /// Fails where memory is exhausted before the batch's first command.
     pub fn starve(&self) -> Result<()> {
         let error = || Error::new(ErrorKind::OutOfMemory, "the device's memory is exhausted (injected)");

@@ -21,10 +21,6 @@ impl Injection {
         false
     }
 
-    pub fn loses_device_at(&self, _number: u64) -> bool {
-        false
-    }
-
     pub fn wrong_at(&self, _number: u64) -> Wrong {
         Wrong {}
     }
@@ -43,10 +39,6 @@ impl Injection {
 
     pub fn first_compile(&self) -> Latch {
         Latch {}
-    }
-
-    pub fn stands_in(&self) -> bool {
-        false
     }
 }
 
@@ -80,6 +72,10 @@ impl Injection {
 }
 
 impl Wrong {
+    pub fn loses(&self) -> bool {
+        false
+    }
+
     pub fn starve(&self) -> Result<()> {
         Ok(())
     }

@@ -10,7 +10,8 @@
 
 use crate::contract::device::DeviceInfo;
 use crate::contract::messages::device::DeviceInstruction;
-use crate::device::handle::{Compiler, DeviceHandle, Reach, UploadMemory};
+use crate::device::backend::{Compiler, UploadMemory};
+use crate::device::handle::{DeviceHandle, Reach};
 use crate::error::{Error, ErrorKind};
 use crate::grants::Grants;
 use crate::ids::DeviceId;

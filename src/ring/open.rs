@@ -7,8 +7,8 @@
 use super::devices::Opener;
 use super::{Ring, start_with};
 use crate::config::{Config, DeviceChoice};
-use crate::device;
-use crate::device::handle::{Context, DeviceHandle};
+use crate::device::Opening;
+use crate::device::handle::DeviceHandle;
 use crate::error::Result;
 use crate::mail::mail;
 use crate::stats::Counters;
@@ -22,26 +22,37 @@ use std::sync::Arc;
 /// GPU was asked for and this build has none.
 pub fn start(config: Arc<Config>, timeline: Timeline, counters: Arc<Counters>) -> Result<Ring> {
     let (sender, device_events) = mail();
-    let context =
-        Context { config: config.clone(), counters: counters.clone(), timeline: timeline.clone(), events: sender };
-    let mut devices = vec![device::host::open(context.clone())?];
+    let opening =
+        Opening { config: config.clone(), counters: counters.clone(), timeline: timeline.clone(), events: sender };
+    let mut devices = vec![opening.clone().host()?];
     let mut opener = None;
-    if config.injection().stands_in() {
-        devices.push(device::host::open_stand_in(context)?);
-        if let [host, other] = &mut devices[..] {
-            host.info.leave_to(&mut other.info, 0);
-        }
+    if let Some(fake) = stand_in(&opening, &devices)? {
+        devices.push(fake);
     } else if may_have_gpu(&config)? {
         if config.opens_on_demand() {
-            opener = Some(Box::new(move || open_gpu(context)) as Opener);
+            opener = Some(Box::new(move || open_gpu(opening)) as Opener);
         } else {
-            devices.extend(open_gpu(context)?);
-            if let [host, gpu] = &mut devices[..] {
-                host.info.leave_to(&mut gpu.info, 0);
-            }
+            devices.extend(open_gpu(opening)?);
         }
     }
+    if let [host, other] = &mut devices[..] {
+        host.info.leave_to(&mut other.info, 0);
+    }
     start_with(devices, opener, device_events, config, timeline, counters)
+}
+
+/// The device that a test puts in a GPU's place.
+#[cfg(any(test, feature = "testing"))]
+fn stand_in(opening: &Opening, devices: &[DeviceHandle]) -> Result<Option<DeviceHandle>> {
+    match devices.first() {
+        Some(host) if opening.config.injection().stands_in() => opening.clone().fake(&host.info).map(Some),
+        _ => Ok(None),
+    }
+}
+
+#[cfg(not(any(test, feature = "testing")))]
+fn stand_in(_opening: &Opening, _devices: &[DeviceHandle]) -> Result<Option<DeviceHandle>> {
+    Ok(None)
 }
 
 /// Whether there is a GPU to open, as far as that is known without a look at a driver, or with one where a GPU was
@@ -51,7 +62,7 @@ fn may_have_gpu(config: &Config) -> Result<bool> {
     match config.device {
         DeviceChoice::Host => Ok(false),
         DeviceChoice::Auto => Ok(true),
-        DeviceChoice::Gpu(index) => device::gpu::find(index).map(|()| true),
+        DeviceChoice::Gpu(index) => crate::device::gpu::find(index).map(|()| true),
     }
 }
 
@@ -67,17 +78,17 @@ fn may_have_gpu(config: &Config) -> Result<bool> {
 }
 
 #[cfg(feature = "gpu")]
-fn open_gpu(context: Context) -> Result<Option<DeviceHandle>> {
+fn open_gpu(opening: Opening) -> Result<Option<DeviceHandle>> {
     let id = crate::ids::DeviceId::GPU;
-    let (config, timeline) = (context.config.clone(), context.timeline.clone());
+    let (config, timeline) = (opening.config.clone(), opening.timeline.clone());
     let start_ns = timeline.now_ns();
     let injection = config.injection();
     injection.hold_opening();
     let opened = match config.device {
         DeviceChoice::Host => Ok(None),
-        DeviceChoice::Gpu(index) => device::gpu::open(index, id, context).map(Some),
-        DeviceChoice::Auto if injection.software_serves() || device::gpu::has_hardware() => {
-            device::gpu::open(None, id, context).map(Some)
+        DeviceChoice::Gpu(index) => opening.gpu(index).map(Some),
+        DeviceChoice::Auto if injection.software_serves() || crate::device::gpu::has_hardware() => {
+            opening.gpu(None).map(Some)
         }
         DeviceChoice::Auto => Ok(None),
     };
@@ -96,6 +107,6 @@ fn open_gpu(context: Context) -> Result<Option<DeviceHandle>> {
 }
 
 #[cfg(not(feature = "gpu"))]
-fn open_gpu(_context: Context) -> Result<Option<DeviceHandle>> {
+fn open_gpu(_opening: Opening) -> Result<Option<DeviceHandle>> {
     Ok(None)
 }

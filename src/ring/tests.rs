@@ -7,10 +7,10 @@ use crate::contract::device::{DeviceInfo, DeviceKind};
 use crate::contract::fixtures::device;
 use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
 use crate::contract::messages::scheduler::{Delivered, SchedulerEvent};
-use crate::contract::plan::Plan;
 use crate::contract::region::CutReason;
 use crate::contract::tape::{Drops, Record, Want};
-use crate::device::handle::{Compiler, DeviceHandle, Reach};
+use crate::device::backend::NothingToCompile;
+use crate::device::handle::{DeviceHandle, Reach};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, Dist, Meta, Node, Op, RandomKey, Shape};
 use crate::host_buffer::HostBuffer;
@@ -25,14 +25,6 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
-
-struct NothingToCompile;
-
-impl Compiler for NothingToCompile {
-    fn prepare(&self, _plan: &Plan) -> Result<()> {
-        Ok(())
-    }
-}
 
 /// What the test's device does with a batch.
 #[derive(Clone)]

@@ -4,7 +4,7 @@
 //! once, also where the compiler panics, unless the ring has ended meanwhile: then nobody waits for it.
 
 use crate::contract::plan::Plan;
-use crate::device::handle::Compiler;
+use crate::device::backend::Compiler;
 use crate::error::{Error, ErrorKind};
 use crate::ids::RegionId;
 use crate::injection::Latch;

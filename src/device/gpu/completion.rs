@@ -1,16 +1,15 @@
 //! The completion thread: waits for submissions in order, hands out what they brought, reports batches.
 //!
-//! In: [`Work`] from the queue thread. Out: events, and a signal to the queue thread when the device is lost.
+//! In: [`Work`] from the queue. Out: reports, and a signal to the queue thread when the device is lost.
 //! Must hold: GPU-1, GPU-2, GPU-6.
 
 use super::clock::Alignment;
 use super::copy::CopyPool;
 use super::flight::{Arrow, BatchEnd, Flight, Stamps, Work, arrow};
-use super::prepare::{Arrival, Place, blamed};
+use super::prepare::{Arrival, Place};
 use super::raw_device::Gpu;
 use super::readback::{Landing, MappedView};
-use crate::contract::messages::device::DeviceEvent;
-use crate::device::handle::Context;
+use crate::device::backend::{Context, blamed};
 use crate::eager::Eager;
 use crate::error::{Error, ErrorKind, Result, panic_words};
 use crate::host_buffer::{HostBuffer, MappedBytes};
@@ -34,7 +33,7 @@ pub(super) struct Completion {
     pub(super) id: DeviceId,
     /// Its name.
     pub(super) name: String,
-    /// Events, counters, timeline.
+    /// Reports, counters, timeline.
     pub(super) context: Context,
     /// Copy threads.
     pub(super) pool: Arc<CopyPool>,
@@ -94,12 +93,9 @@ impl Completion {
             Err(Error::new(ErrorKind::Internal, message))
         });
         match (result, batch) {
-            (Ok(Some(brought)), Some((batch, _))) => self.event(DeviceEvent::BatchFinished {
-                device: self.id,
-                batch,
-                faults: brought.faults,
-                device_ns: brought.device_ns,
-            }),
+            (Ok(Some(brought)), Some((batch, _))) => {
+                self.context.reports.finished(batch, brought.faults, brought.device_ns);
+            }
             (Err(error), Some((batch, blame))) => self.fail(batch, blamed(error, blame)),
             (_, None) | (Ok(None), Some(_)) => {}
         }
@@ -192,9 +188,7 @@ impl Completion {
             let missing = || Error::new(ErrorKind::Internal, "a readback's bytes did not arrive");
             bytes += arrival.gpu_bytes();
             let data = data.map(Arc::new).ok_or_else(|| missing().with_device(self.name.clone()));
-            let event = DeviceEvent::ReadbackDone { device: self.id, transfer: arrival.transfer, data };
-            // The batch's end follows at once, and one wake-up does for both.
-            let _ = self.context.events.put(event);
+            self.context.reports.readback(arrival.transfer, data);
         }
         Counters::add(&self.context.counters.bytes_read_back, bytes);
         bytes
@@ -253,13 +247,7 @@ impl Completion {
     }
 
     fn fail(&self, batch: BatchId, error: Error) {
-        let error = error.with_device(self.name.clone());
-        self.event(DeviceEvent::BatchFailed { device: self.id, batch, error });
-    }
-
-    fn event(&self, event: DeviceEvent) {
-        // A ring that has ended waits for nothing.
-        let _ = self.context.events.send(event);
+        self.context.reports.failed(batch, error.with_device(self.name.clone()));
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::finish::Finish;
 use super::pipelines::Station;
-use super::prepare::{Arrival, Blame};
+use super::prepare::Arrival;
 use super::readback::Landing;
 use super::staging::ClosedChunk;
+use crate::device::backend::Blame;
 use crate::error::Error;
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, DeviceId, RegionId, SessionId};

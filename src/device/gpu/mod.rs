@@ -1,10 +1,8 @@
 //! The wgpu device and queue: encode, submit, stage, read back, time-stamp, recover.
 //!
-//! In: `DeviceInstruction`s in a mailbox without a bound of its own, so that the ring never waits for it: residency's
-//! credits bound the batches in it, and the buffers that exist bound the releases.
-//! Out: `DeviceEvent`s, unbounded but limited by the batches in flight.
+//! In: batches. Out: reports.
 //!
-//! Threads: the *queue* thread (`queue.rs`) owns all tables, encodes and submits; the *completion* thread
+//! Threads: the *queue* thread, the driver's (`queue.rs`), owns all tables, encodes and submits; the *completion* thread
 //! (`completion.rs`) waits for submissions and hands out what they brought; a pool of *copy* threads
 //! (`copy.rs`) fills and drains mapped memory; compiling (`pipelines.rs`) happens on any thread. Queue and completion
 //! thread look for a moment before they sleep (`crate::eager`).
@@ -52,18 +50,18 @@ mod uploads;
 
 pub use adapter::{AdapterSummary, adapters, find, has_hardware};
 
-use super::handle::{Context, DeviceHandle};
+use super::backend::{Backend, Context};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::DeviceId;
 use crate::stats::Counters;
 use shaders::{Generated, Shaders};
 use std::sync::Arc;
 
-/// Opens an adapter (its index in [`adapters`], or the best one) and starts its threads.
+/// Opens an adapter (its index in [`adapters`], or the best one).
 ///
 /// # Errors
 /// `ErrorKind::Device` if there is no such adapter (the message says what to install) or it can't be opened.
-pub fn open(index: Option<usize>, id: DeviceId, context: Context) -> Result<DeviceHandle> {
+pub(super) fn open(index: Option<usize>, id: DeviceId, context: Context) -> Result<impl Backend + use<>> {
     // Stamps around every dispatch can slow a GPU down: only on request, and only while the timeline is on.
     let stamp_dispatches = std::env::var_os("TIDEMILL_TRACE_DISPATCHES").is_some_and(|v| v == "1");
     open_with(index, id, context, stamp_dispatches, |precision, info| Arc::new(Generated::new(precision, info)))
@@ -76,7 +74,7 @@ fn open_with(
     context: Context,
     stamp_dispatches: bool,
     shaders: impl FnOnce(crate::kernels::target::Precision, &crate::contract::device::DeviceInfo) -> Arc<dyn Shaders>,
-) -> Result<DeviceHandle> {
+) -> Result<queue::Queue> {
     let _alone = adapter::OPENING.lock();
     let opened = adapter::open(index, &context.config)?;
     let (profile, costs) = probe::probe(&opened)?;
@@ -85,9 +83,9 @@ fn open_with(
     let info = adapter::device_info(&opened, id, &context.config, profile, costs);
     let shaders = shaders(context.config.precision, &info);
     let counters = context.counters.clone();
-    let handle = queue::start(opened, info, context, stamp_dispatches, shaders)?;
+    let queue = queue::start(opened, info, context, stamp_dispatches, shaders)?;
     Counters::add(&counters.gpus_opened, 1);
-    Ok(handle)
+    Ok(queue)
 }
 
 /// A failed start of a thread, as an error.

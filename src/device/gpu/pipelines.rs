@@ -8,7 +8,7 @@ use super::raw_device::Gpu;
 use super::shaders::Shaders;
 use super::uploads::Uploads;
 use crate::contract::plan::{Launch, Plan, Program, Step};
-use crate::device::handle::Compiler;
+use crate::device::backend::Compiler;
 use crate::error::{Error, ErrorKind, Result};
 use crate::kernels::ir::Kernel;
 use crate::kernels::library::Pass;

@@ -8,6 +8,7 @@ use super::buffers::Buffers;
 use super::pipelines::{Maker, Pipeline, Station};
 use crate::contract::batch::{Batch, Command, Slot, Transfer};
 use crate::contract::plan::{Launch, Program};
+use crate::device::backend::{Blame, blame_from, blamed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
@@ -83,9 +84,6 @@ pub(super) enum Params {
     /// Among the batch's immediates, these words.
     Immediate(std::ops::Range<usize>),
 }
-
-/// An op and its source line.
-pub(super) type Blame = (&'static str, crate::error::Site);
 
 /// Where a readback lands.
 #[derive(Clone, Copy, Debug)]
@@ -164,24 +162,6 @@ struct Run<'a> {
     bindings: &'a [SmallVec<[Slot; 1]>],
     faults: Option<Slot>,
     span_shift: u32,
-}
-
-/// Whom to blame for a failure at a command: the first launch from there on, or the last before it.
-pub(super) fn blame_from(batch: &Batch, at: usize) -> Option<Blame> {
-    let launch = |command: &Command| match command {
-        Command::Dispatch { launch, .. } => Some(launch.blame),
-        _ => None,
-    };
-    let (before, after) = batch.commands.split_at(at.min(batch.commands.len()));
-    after.iter().find_map(launch).or_else(|| before.iter().rev().find_map(launch))
-}
-
-/// The error with op and place, where it has none.
-pub(super) fn blamed(error: Error, blame: Option<Blame>) -> Error {
-    match blame {
-        Some((op, site)) => error.with_op(op).with_site(site),
-        None => error,
-    }
 }
 
 impl Preparer<'_> {

@@ -1,7 +1,7 @@
-//! The queue thread: takes instructions in order, prepares, encodes and submits batches, and replaces a lost device.
+//! The GPU as a backend: prepares, encodes and submits batches in order, and replaces a lost device.
 //!
-//! In: instructions, and signals of a loss from the completion thread. Out: work for the completion thread, and
-//! `Lost` events. Must hold: GPU-1, GPU-2. A panic fails its batch only, if the device still answers afterwards.
+//! In: batches and releases, and signals of a loss from the completion thread. Out: work for the completion thread.
+//! Must hold: GPU-1, GPU-2. A panic fails its batch only, if the device still answers afterwards.
 
 use super::adapter::{self, Opened};
 use super::bind::BindGroups;
@@ -13,7 +13,7 @@ use super::driver_cache::DriverCache;
 use super::encode::{Encoding, QUERIES, Stamping, Submitted, Tools};
 use super::flight::{Arrow, BatchEnd, Flight, Work, arrow};
 use super::pipelines::{Current, GpuCompiler, Maker, Station};
-use super::prepare::{Prepared, Preparer, Step, blame_from, blamed};
+use super::prepare::{Prepared, Preparer, Step};
 use super::raw_device::{Gpu, HEALTH_WAIT};
 use super::readback::Readbacks;
 use super::rescue::older_readbacks;
@@ -23,17 +23,18 @@ use super::thread_error;
 use super::uploads::Uploads;
 use crate::contract::batch::{Batch, Command};
 use crate::contract::device::DeviceInfo;
-use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
-use crate::device::handle::{Context, DeviceHandle, Reach, UploadMemory};
+use crate::device::backend::{Backend, Compiler, Context, DeviceLoss, Driving, UploadMemory, blame_from, blamed};
 use crate::eager::Eager;
 use crate::error::{Error, ErrorKind, Result, panic_words};
 use crate::host_buffer::MappedBytes;
-use crate::ids::{BufferId, DeviceId};
+use crate::ids::BufferId;
+use crate::injection::Wrong;
 use crate::stats::Counters;
 use crate::timeline::{Detail, Lane, flow};
-use crossbeam_channel::{Receiver, Sender, bounded, select_biased, unbounded};
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// Bytes of the upload ring, on hardware and on software adapters.
@@ -48,11 +49,9 @@ pub(super) const LOOK_FOR_WORK: Duration = Duration::from_micros(150);
 /// Labels that a batch's name joins.
 const LABELS_MAX: usize = 4;
 
-/// The thread's state.
-struct Queue {
-    id: DeviceId,
-    name: String,
-    software: bool,
+/// The state of a GPU.
+pub(super) struct Queue {
+    info: DeviceInfo,
     index: usize,
     features: wgpu::Features,
     context: Context,
@@ -63,31 +62,29 @@ struct Queue {
     buffers: Buffers,
     maker: Arc<Maker>,
     pool: Arc<CopyPool>,
-    mailbox: Receiver<DeviceInstruction>,
     work: Sender<Work>,
-    batches: u64,
+    /// Generations that the completion thread found lost.
+    losses: Receiver<u32>,
+    /// The completion thread, until somebody waits for it.
+    done: Option<JoinHandle<()>>,
     stamp_dispatches: bool,
     /// Something of the current batch may have been submitted.
     encoding: bool,
-    stopping: bool,
 }
 
-/// Starts a device's threads.
+/// Sets an opened device up and starts its completion thread.
 pub(super) fn start(
     opened: Opened,
     info: DeviceInfo,
     context: Context,
     stamp_dispatches: bool,
     shaders: Arc<dyn Shaders>,
-) -> Result<DeviceHandle> {
-    let (instructions, mailbox) = unbounded();
+) -> Result<Queue> {
     let (work, completions) = unbounded();
     let (lost, losses) = unbounded();
     let threads = context.config.worker_threads.unwrap_or_else(crate::threads::cores);
     let pool = Arc::new(CopyPool::new(threads, "tidemill-gpu"));
-    context.timeline.name_device(info.id, &info.name);
     let maker = Arc::new(Maker { shaders, counters: context.counters.clone(), span_shift: info.span_shift });
-    let current: Current = Arc::default();
     let completion = Completion {
         id: info.id,
         name: info.name.clone(),
@@ -102,34 +99,26 @@ pub(super) fn start(
         eager_for_work: Eager::new(LOOK_FOR_WORK, info.software),
     };
     let mut queue = Queue {
-        id: info.id,
-        name: info.name.clone(),
-        software: info.software,
+        info,
         index: opened.index,
         features: opened.features,
         context,
         standing: None,
-        current: current.clone(),
+        current: Arc::default(),
         generation: 0,
         buffers: Buffers::default(),
-        maker: maker.clone(),
+        maker,
         pool,
-        mailbox,
         work,
-        batches: 0,
+        losses,
+        done: None,
         stamp_dispatches,
         encoding: false,
-        stopping: false,
     };
     queue.stand(opened)?;
-    let spawn = |name: &str| std::thread::Builder::new().name(format!("tidemill-gpu{}-{name}", info.id.0));
-    let threads = vec![
-        spawn("queue").spawn(move || queue.run_to_its_end(&losses)).map_err(thread_error)?,
-        spawn("done").spawn(move || completion.run(&completions)).map_err(thread_error)?,
-    ];
-    let uploads: Arc<dyn UploadMemory> = Arc::new(GpuUploads { current: current.clone() });
-    let compiler = Arc::new(GpuCompiler { current, maker });
-    Ok(DeviceHandle { info, reach: Reach::by(instructions), compiler, uploads: Some(uploads), threads })
+    let thread = std::thread::Builder::new().name(format!("tidemill-gpu{}-done", queue.info.id.0));
+    queue.done = Some(thread.spawn(move || completion.run(&completions)).map_err(thread_error)?);
+    Ok(queue)
 }
 
 /// The upload ring of the device that stands at present.
@@ -144,55 +133,69 @@ impl UploadMemory for GpuUploads {
     }
 }
 
-impl Queue {
-    /// Runs until it is told to stop. Should it, or the completion thread, end otherwise, the device is gone for good,
-    /// and whoever waits for it hears so.
-    fn run_to_its_end(self, losses: &Receiver<u32>) {
-        let (id, name, events) = (self.id, self.name.clone(), self.context.events.clone());
-        let words = match catch_unwind(AssertUnwindSafe(|| self.run(losses))) {
-            Ok(true) => return,
-            Ok(false) => "its completion thread has ended".to_owned(),
-            Err(panic) => format!("its queue thread panicked ({})", panic_words(&*panic)),
-        };
-        let error = Error::new(ErrorKind::DeviceLost, format!("the device was lost: {words}")).with_device(name);
-        let _ = events.send(DeviceEvent::Lost { device: id, error, replaced: false });
+impl Backend for Queue {
+    type Signal = u32;
+
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
-    /// Whether it ended as it was told to.
-    fn run(mut self, losses: &Receiver<u32>) -> bool {
-        let mut told = true;
-        let mailbox = self.mailbox.clone();
-        crate::threads::mark_own();
-        let mut eager = Eager::new(LOOK_FOR_WORK, self.software);
-        let _guard = self.context.timeline.clone().enter_thread("gpu queue");
-        while !self.stopping {
-            let look = eager.begin();
-            while mailbox.is_empty() && losses.is_empty() && look.again() {}
-            if !mailbox.is_empty() {
-                eager.end(&look);
-            }
-            // A loss comes first: what is submitted after it is known would only fail.
-            select_biased! {
-                recv(losses) -> generation => match generation {
-                    Ok(generation) => self.recover(generation),
-                    // The completion thread is gone; without it nothing can be reported.
-                    Err(_) => {
-                        self.stopping = true;
-                        told = false;
-                    }
-                },
-                recv(mailbox) -> instruction => match instruction {
-                    Ok(DeviceInstruction::Submit(batch)) => self.batch(&batch),
-                    Ok(DeviceInstruction::Release(buffers)) => buffers.into_iter().for_each(|b| self.free(b)),
-                    Ok(DeviceInstruction::Trim { all }) => self.trim(all),
-                    // The completion thread ends when it has reported all that is in flight.
-                    Ok(DeviceInstruction::Stop) | Err(_) => self.stopping = true,
-                },
-            }
+    fn driving(&self) -> Driving {
+        let thread = format!("tidemill-gpu{}-queue", self.info.id.0);
+        Driving { thread, lane: "gpu queue", look: LOOK_FOR_WORK }
+    }
+
+    fn compiler(&self) -> Arc<dyn Compiler> {
+        Arc::new(GpuCompiler { current: self.current.clone(), maker: self.maker.clone() })
+    }
+
+    fn upload_memory(&self) -> Option<Arc<dyn UploadMemory>> {
+        Some(Arc::new(GpuUploads { current: self.current.clone() }))
+    }
+
+    /// The completion thread says which generation of the device it found lost.
+    fn signals(&self) -> Receiver<u32> {
+        self.losses.clone()
+    }
+
+    fn take_threads(&mut self) -> Vec<JoinHandle<()>> {
+        self.done.take().into_iter().collect()
+    }
+
+    fn submit(&mut self, batch: Batch, wrong: Wrong, _more_waits: bool) -> Result<(), DeviceLoss> {
+        self.batch(&batch, wrong);
+        match self.lost_generation() {
+            Some(generation) => self.recover(generation),
+            None => Ok(()),
         }
+    }
+
+    fn release(&mut self, buffers: Vec<BufferId>) {
+        buffers.into_iter().for_each(|buffer| self.free(buffer));
+    }
+
+    /// Lets go of memory that lies free and was not needed lately.
+    fn trim(&mut self, all: bool) {
+        let Some((station, tools)) = &mut self.standing else { return };
+        tools.staging.trim(all);
+        tools.readbacks.trim(all);
+        station.uploads.trim(all);
+        if all {
+            tools.bounce = None;
+        }
+        // wgpu frees what was dropped when it is polled. A loss is found by the next batch, too.
+        let _ = station.gpu.poll();
+    }
+
+    fn signalled(&mut self, generation: u32) -> Result<(), DeviceLoss> {
+        self.recover(generation)
+    }
+
+    /// What flies is reported by the completion thread, which ends behind it.
+    fn finish(&mut self) {
         // Nothing is compiled for it any more; a compilation that is under way holds the device until it ends.
         *self.current.write() = None;
-        if let Some((station, tools)) = self.standing.take_if(|(station, _)| told && !station.gpu.is_lost()) {
+        if let Some((station, tools)) = self.standing.take_if(|(station, _)| !station.gpu.is_lost()) {
             // The device goes last: whoever takes it finds it empty.
             self.buffers.clear();
             drop(tools);
@@ -202,9 +205,17 @@ impl Queue {
             }
             station.gpu.leave();
         }
-        told
     }
+}
 
+impl Drop for Queue {
+    fn drop(&mut self) {
+        // A device that ends without being told to compiles nothing any more, either.
+        *self.current.write() = None;
+    }
+}
+
+impl Queue {
     /// Puts an opened device in its place.
     fn stand(&mut self, opened: Opened) -> Result<()> {
         let driver_cache = DriverCache::open(&opened);
@@ -214,7 +225,7 @@ impl Queue {
         if !features.contains(wgpu::Features::TIMESTAMP_QUERY_INSIDE_PASSES) {
             self.stamp_dispatches = false;
         }
-        let bytes = |(hardware, software): (u64, u64)| if self.software { software } else { hardware };
+        let bytes = |(hardware, software): (u64, u64)| if self.info.software { software } else { hardware };
         let counters = || self.context.counters.clone();
         let tools = Tools {
             groups: BindGroups::default(),
@@ -232,28 +243,11 @@ impl Queue {
         Ok(())
     }
 
-    /// Lets go of memory that lies free and was not needed lately.
-    fn trim(&mut self, all: bool) {
-        let Some((station, tools)) = &mut self.standing else { return };
-        tools.staging.trim(all);
-        tools.readbacks.trim(all);
-        station.uploads.trim(all);
-        if all {
-            tools.bounce = None;
-        }
-        // wgpu frees what was dropped when it is polled. A loss is found by the next batch, too.
-        let _ = station.gpu.poll();
-    }
-
-    fn batch(&mut self, batch: &Batch) {
-        let number = self.batches;
-        self.batches += 1;
-        let config = self.context.config.clone();
-        config.injection().hold_batch(number);
+    fn batch(&mut self, batch: &Batch, wrong: Wrong) {
         self.encoding = false;
         let timeline = self.context.timeline.clone();
         let make = |parent| tracing::debug_span!(parent: parent, "batch", region = batch.region.0);
-        let run = || timeline.in_span(&timeline.callers().of(batch.region), make, || self.run_batch(number, batch));
+        let run = || timeline.in_span(&timeline.callers().of(batch.region), make, || self.run_batch(batch, wrong));
         let outcome = catch_unwind(AssertUnwindSafe(run));
         let error = match outcome {
             Ok(Ok(())) => None,
@@ -263,23 +257,18 @@ impl Queue {
         if let Some(error) = error {
             self.rescue(batch);
             self.allocations_of(batch);
-            let error = blamed(error, blame_from(batch, 0)).with_device(self.name.clone());
+            let error = blamed(error, blame_from(batch, 0)).with_device(self.info.name.clone());
             // Through the completion thread, so that batches are reported in order (GPU-2).
             let _ = self.work.send(Work::Failed(batch.id, error));
         }
-        if let Some(generation) = self.lost_generation() {
-            self.recover(generation);
-        }
     }
 
-    fn run_batch(&mut self, number: u64, batch: &Batch) -> Result<()> {
+    fn run_batch(&mut self, batch: &Batch, wrong: Wrong) -> Result<()> {
         let began_ns = self.context.timeline.now_ns();
         let Some((station, _)) = &self.standing else { return Err(gone()) };
-        let injection = self.context.config.injection();
-        if injection.loses_device_at(number) {
+        if wrong.loses() {
             station.gpu.mark_lost("a loss was injected");
         }
-        let wrong = injection.wrong_at(number);
         wrong.starve()?;
         wrong.panic();
         self.execute(batch, began_ns, false)
@@ -374,12 +363,12 @@ impl Queue {
             return;
         }
         let details = [("batch", Detail::Int(batch.id.0 as i64)), ("region", Detail::Int(batch.region.0 as i64))];
-        timeline.span(Lane::DeviceQueue(self.id), "encode and submit", began_ns, ended_ns, &details);
-        timeline.flow_end(Lane::DeviceQueue(self.id), flow::to_device(batch.region), began_ns);
-        timeline.flow_start(Lane::DeviceQueue(self.id), arrow(Arrow::ToCompute, self.id, batch.id), began_ns);
+        timeline.span(Lane::DeviceQueue(self.info.id), "encode and submit", began_ns, ended_ns, &details);
+        timeline.flow_end(Lane::DeviceQueue(self.info.id), flow::to_device(batch.region), began_ns);
+        timeline.flow_start(Lane::DeviceQueue(self.info.id), arrow(Arrow::ToCompute, self.info.id, batch.id), began_ns);
         for &(start, end, bytes) in &submitted.fills {
             let details = [("bytes", Detail::Int(bytes as i64)), ("region", Detail::Int(batch.region.0 as i64))];
-            timeline.span(Lane::DeviceUpload(self.id), "upload", start, end, &details);
+            timeline.span(Lane::DeviceUpload(self.info.id), "upload", start, end, &details);
         }
     }
 
@@ -431,11 +420,14 @@ impl Queue {
         station.gpu.is_lost().then_some(station.gpu.generation)
     }
 
-    /// Fails what is in flight, tries to open the adapter once more, and tells what came of it.
-    fn recover(&mut self, generation: u32) {
+    /// Fails what is in flight, and tries to open the adapter once more.
+    ///
+    /// # Errors
+    /// The loss, and what came of it; none for a loss that was dealt with already.
+    fn recover(&mut self, generation: u32) -> Result<(), DeviceLoss> {
         let same = |(station, _): &mut (Arc<Station>, Tools)| station.gpu.generation == generation;
         // A signal of a loss that was dealt with already finds another generation.
-        let Some((station, tools)) = self.standing.take_if(same) else { return };
+        let Some((station, tools)) = self.standing.take_if(same) else { return Ok(()) };
         *self.current.write() = None;
         // The completion thread fails all that flies on a lost device; it needs nothing from us for that (GPU-1).
         let (done, reached) = bounded(1);
@@ -447,29 +439,11 @@ impl Queue {
         drop(catch_unwind(AssertUnwindSafe(move || drop((tools, station)))));
         self.generation += 1;
         let again = catch_unwind(AssertUnwindSafe(|| {
-            let opened = adapter::reopen(self.index, &self.name, self.features, self.generation)?;
+            let opened = adapter::reopen(self.index, &self.info.name, self.features, self.generation)?;
             self.stand(opened)
         }));
         let replaced = matches!(again, Ok(Ok(())));
-        self.fail_waiting(&error);
-        let _ = self.context.events.send(DeviceEvent::Lost { device: self.id, error, replaced });
-    }
-
-    /// What was sent before its sender could know of the loss counts as in flight: it names what is gone.
-    /// The completion thread is idle, so these reports come after all others and before the loss.
-    fn fail_waiting(&mut self, error: &Error) {
-        while let Ok(instruction) = self.mailbox.try_recv() {
-            match instruction {
-                DeviceInstruction::Submit(batch) => {
-                    self.batches += 1;
-                    let error = blamed(error.clone(), blame_from(&batch, 0));
-                    let event = DeviceEvent::BatchFailed { device: self.id, batch: batch.id, error };
-                    let _ = self.context.events.send(event);
-                }
-                DeviceInstruction::Release(_) | DeviceInstruction::Trim { .. } => {}
-                DeviceInstruction::Stop => self.stopping = true,
-            }
-        }
+        Err(DeviceLoss { error, replaced })
     }
 }
 

@@ -9,9 +9,8 @@ use super::lanes::Job;
 use super::table::Table;
 use crate::contract::batch::{Command, Slot};
 use crate::contract::device::Costs;
-use crate::contract::messages::device::DeviceEvent;
 use crate::contract::plan::{Launch, Program};
-use crate::device::handle::Context;
+use crate::device::backend::Context;
 use crate::error::{Error, ErrorKind, Result, panic_words};
 use crate::host_buffer::HostBuffer;
 use crate::ids::DeviceId;
@@ -97,9 +96,7 @@ impl Executor<'_> {
             Command::Dispatch { launch, bindings, faults, .. } => return self.dispatch(&launch, &bindings, faults),
             Command::Readback { transfer, from, dtype, elements } => {
                 let data = self.table.share(from.buffer, from.offset as usize, dtype, elements as usize)?;
-                let device = self.device;
-                // The ring may be gone; then nobody waits for it. The batch's end wakes it for both.
-                let _ = self.context.events.put(DeviceEvent::ReadbackDone { device, transfer, data: Ok(data) });
+                self.context.reports.readback(transfer, Ok(data));
             }
             Command::ReadFaults { slot, words } => {
                 let (at, there) = self.table.read(slot.buffer, slot.offset as usize)?;

@@ -50,31 +50,6 @@ pub(super) fn describe(config: &Config, threads: usize, costs: Costs) -> DeviceI
     }
 }
 
-/// Describes host threads that stand in for a GPU in tests: see [`super::open_stand_in`].
-pub(super) fn describe_stand_in(config: &Config, threads: usize, costs: Costs) -> DeviceInfo {
-    let host = describe(config, threads, costs);
-    let (own, gpu) = (host.capabilities, Capabilities::of(DeviceKind::Gpu));
-    let budget_bytes = host.budget_bytes / 4;
-    DeviceInfo {
-        id: DeviceId::GPU,
-        kind: DeviceKind::Gpu,
-        name: "stand-in".to_owned(),
-        capabilities: Capabilities {
-            shares_host_memory: own.shares_host_memory,
-            pads_narrow_types: own.pads_narrow_types,
-            needs_scratch: own.needs_scratch,
-            overlaps_long: own.overlaps_long,
-            ..gpu
-        },
-        features: Features { f64: false, ..host.features },
-        bindings_max: 8,
-        budget_bytes,
-        memory_bytes: budget_bytes,
-        host_share_bytes: budget_bytes,
-        ..host
-    }
-}
-
 /// What its measured costs are kept under: other numbers of threads reach other rates, and so do unoptimised builds.
 pub(super) fn costs_name(threads: usize) -> String {
     let build = if cfg!(debug_assertions) { "-debug" } else { "" };

@@ -1,8 +1,8 @@
-//! The host device's thread: batches as if in order, events out.
+//! The host as a backend: batches as if in order, reports out.
 //!
-//! In: instructions. Out: events. A launch that takes long runs beside others (`lanes`); its batch goes on when it has
-//! ended. What comes after it meanwhile runs too, unless it touches the same memory (HOST-6). What takes a few
-//! microseconds may run on the thread of who sends it ([`Desk`]): waking this one takes longer.
+//! In: batches and releases. Out: reports. A launch that takes long runs beside others (`lanes`); its batch goes on when
+//! it has ended. What comes after it meanwhile runs too, unless it touches the same memory (HOST-6). What takes a few
+//! microseconds may run on the thread of who sends it ([`Backend::is_brief`]): waking another one takes longer.
 
 use super::blocks::Blocks;
 use super::execute::{Done, Executor, is_long};
@@ -11,22 +11,19 @@ use super::order::Touched;
 use super::table::Table;
 use crate::config::DeviceChoice;
 use crate::contract::batch::{Batch, Command};
-use crate::contract::device::{Costs, DeviceInfo};
-use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
+use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{Launch, Program};
-use crate::device::handle::{Context, Inline};
+use crate::device::backend::{Backend, Context, DeviceLoss, Driving, blame_from, blamed};
 use crate::error::{Error, ErrorKind};
-use crate::ids::{BatchId, BufferId, DeviceId, RegionId};
+use crate::ids::{BatchId, BufferId, RegionId};
 use crate::injection::{Injection, Wrong};
 use crate::kernels::eval::Pool;
-use crate::timeline::{Detail, Lane, Timeline, flow};
-use crossbeam_channel::{Receiver, Select, TryRecvError};
-use parking_lot::Mutex;
+use crate::timeline::{Detail, Lane, flow};
+use crossbeam_channel::Receiver;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
-/// How errors name this device.
-const NAME: &str = "host";
 /// A launch that is estimated to take so many microseconds runs beside others.
 const LAUNCH_APART_US: f64 = 3000.0;
 
@@ -37,37 +34,33 @@ const COPY_US_PER_BYTE: f64 = 1e-4;
 /// The same for one that is given back, which the system may take from the process.
 const FREE_US_PER_BYTE: f64 = 1e-5;
 
-/// Where the state is met: by the device's thread, and by who sends what takes a moment.
-///
-/// Must hold: HOST-7: who takes from the mailbox holds the state. So where the mailbox is empty and the state is free,
-/// all that came before has ended, but for what runs beside others.
-pub(super) struct Desk {
-    /// None once the device's thread has ended, whichever way.
-    actor: Mutex<Option<Actor>>,
-}
-
 /// The state of the host device.
-pub(super) struct Actor {
+pub(super) struct Host {
     /// Before the table: its threads end before the memory that they use does.
     lanes: Lanes,
     context: Context,
     pool: Pool,
-    /// Its number.
-    device: DeviceId,
-    costs: Costs,
+    info: DeviceInfo,
     table: Table,
-    blocks: Arc<Blocks>,
     /// Batches with a launch beside others.
     away: Vec<Running>,
     /// What touches memory that those, or others before it, touch.
     waiting: VecDeque<(Work, Touched)>,
-    /// Batches begun.
-    begun: u64,
-    /// `Stop` was heard while the mailbox was drained.
-    stopped: bool,
+    /// Behind all that uses memory.
+    blocks: Emptied,
 }
 
-/// What the mailbox brings, in its order where that matters.
+/// The blocks of a host device, which keep nothing free once it has ended: what the program still holds of them,
+/// gathered arrays, keeps nothing else.
+struct Emptied(Arc<Blocks>);
+
+impl Drop for Emptied {
+    fn drop(&mut self) {
+        self.0.drop_free();
+    }
+}
+
+/// What the host is given, in its order where that matters.
 enum Work {
     /// With what a test makes go wrong.
     Batch(Batch, Wrong),
@@ -98,100 +91,59 @@ struct Running {
     start_ns: u64,
 }
 
-impl Desk {
-    pub fn new(actor: Actor) -> Desk {
-        Desk { actor: Mutex::new(Some(actor)) }
+impl Backend for Host {
+    type Signal = Landed;
+
+    fn info(&self) -> &DeviceInfo {
+        &self.info
     }
 
-    /// The device's thread: runs until told to stop, or until nobody can tell it anything.
-    pub fn run(&self, mailbox: &Receiver<DeviceInstruction>, (timeline, landed): (Timeline, Receiver<Landed>)) {
-        crate::threads::mark_own();
-        let _guard = timeline.enter_thread("host");
-        let _end = Closes(self);
-        let mut news = Select::new();
-        news.recv(&landed);
-        news.recv(mailbox);
-        loop {
-            // What there is to hear is taken under the lock (HOST-7).
-            news.ready();
-            let mut actor = self.actor.lock();
-            let Some(actor) = actor.as_mut() else { return };
-            while let Ok(landed) = landed.try_recv() {
-                actor.landed(landed);
-            }
-            match mailbox.try_recv() {
-                Ok(instruction) => actor.hear(instruction, Some(mailbox)),
-                Err(TryRecvError::Empty) => {}
-                Err(TryRecvError::Disconnected) => actor.stopped = true,
-            }
-            if actor.stopped {
-                return actor.finish();
-            }
+    fn driving(&self) -> Driving {
+        // A wait of the host's thread takes a core from its own workers.
+        Driving { thread: "tidemill-host".to_owned(), lane: "host", look: Duration::ZERO }
+    }
+
+    fn signals(&self) -> Receiver<Landed> {
+        self.lanes.landed.clone()
+    }
+
+    fn submit(&mut self, batch: Batch, wrong: Wrong, more_waits: bool) -> Result<(), DeviceLoss> {
+        self.pool.set_crowded(more_waits);
+        if wrong.loses() {
+            return Err(self.lose(&batch));
         }
-    }
-}
-
-/// Ends the device with its thread: nobody else does its work, and the ring hears of it.
-struct Closes<'a>(&'a Desk);
-
-impl Drop for Closes<'_> {
-    fn drop(&mut self) {
-        let actor = self.0.actor.lock().take();
-        let blocks = actor.as_ref().map(|actor| actor.blocks.clone());
-        drop(actor);
-        // What the program still holds of it, gathered arrays, keeps nothing else.
-        blocks.into_iter().for_each(|blocks| blocks.drop_free());
-    }
-}
-
-impl Inline for Desk {
-    fn try_inline(&self, instruction: DeviceInstruction, within_us: f64) -> Result<(), DeviceInstruction> {
-        let Some(mut actor) = self.actor.try_lock() else { return Err(instruction) };
-        match actor.as_mut() {
-            Some(actor) if actor.may_inline(&instruction, within_us) => actor.hear(instruction, None),
-            _ => return Err(instruction),
-        }
+        self.take(Work::Batch(batch, wrong));
         Ok(())
     }
-}
 
-impl Actor {
-    pub fn new(context: Context, pool: Pool, info: &DeviceInfo, blocks: Arc<Blocks>) -> Actor {
-        let hold = injection(&context).map(Injection::first_long).unwrap_or_default();
-        Actor {
-            lanes: Lanes::new(pool.threads(), context.counters.clone(), hold),
-            context,
-            pool,
-            device: info.id,
-            costs: info.costs,
-            table: Table::new(blocks.clone()),
-            blocks,
-            away: Vec::new(),
-            waiting: VecDeque::new(),
-            begun: 0,
-            stopped: false,
+    fn release(&mut self, buffers: Vec<BufferId>) {
+        self.take(Work::Release(buffers));
+    }
+
+    fn trim(&mut self, all: bool) {
+        self.blocks.0.trim(all);
+        if all {
+            super::trim_heap();
         }
     }
 
-    /// What the device's thread needs beside its mailbox: where it shows what it does, and how long launches end.
-    pub fn ears(&self) -> (Timeline, Receiver<Landed>) {
-        (self.context.timeline.clone(), self.lanes.landed.clone())
+    /// A launch beside others has ended: its batch goes on, and so does what waited for it.
+    fn signalled(&mut self, landed: Landed) -> Result<(), DeviceLoss> {
+        self.landed(landed);
+        Ok(())
     }
 
-    /// Takes in an instruction; who has the mailbox gives it along.
-    fn hear(&mut self, instruction: DeviceInstruction, mailbox: Option<&Receiver<DeviceInstruction>>) {
-        self.pool.set_crowded(mailbox.is_some_and(|mailbox| !mailbox.is_empty()));
-        match instruction {
-            DeviceInstruction::Submit(batch) => self.submit(batch, mailbox),
-            DeviceInstruction::Release(buffers) => self.take(Work::Release(buffers)),
-            DeviceInstruction::Trim { all } => {
-                self.blocks.trim(all);
-                if all {
-                    super::trim_heap();
-                }
-            }
-            DeviceInstruction::Stop => self.stopped = true,
-        }
+    fn has_brief_work(&self) -> bool {
+        true
+    }
+
+    /// Small kernels, small copies.
+    fn is_brief(&self, batch: &Batch, within_us: f64) -> bool {
+        self.away.is_empty() && self.is_short(batch, within_us)
+    }
+
+    fn frees_briefly(&self, buffers: &[BufferId], within_us: f64) -> bool {
+        self.away.is_empty() && buffers.iter().map(|&buffer| self.free_us(buffer)).sum::<f64>() < within_us
     }
 
     /// Waits for what runs beside others.
@@ -201,19 +153,22 @@ impl Actor {
             self.landed(landed);
         }
     }
+}
 
-    /// Whether an instruction may be carried out on the thread of who gives it: it takes at most so many microseconds,
-    /// and nothing before it is unfinished.
-    fn may_inline(&self, instruction: &DeviceInstruction, within_us: f64) -> bool {
-        let quiet = self.away.is_empty() && !self.stopped;
-        quiet
-            && match instruction {
-                DeviceInstruction::Submit(batch) => self.is_short(batch, within_us),
-                DeviceInstruction::Release(buffers) => {
-                    buffers.iter().map(|&buffer| self.free_us(buffer)).sum::<f64>() < within_us
-                }
-                DeviceInstruction::Trim { .. } | DeviceInstruction::Stop => false,
-            }
+impl Host {
+    /// A device that holds nothing.
+    pub fn new(context: Context, pool: Pool, info: DeviceInfo, blocks: Arc<Blocks>) -> Host {
+        let hold = injection(&context).map(Injection::first_long).unwrap_or_default();
+        Host {
+            lanes: Lanes::new(pool.threads(), context.counters.clone(), hold),
+            context,
+            pool,
+            info,
+            table: Table::new(blocks.clone()),
+            away: Vec::new(),
+            waiting: VecDeque::new(),
+            blocks: Emptied(blocks),
+        }
     }
 
     fn free_us(&self, buffer: BufferId) -> f64 {
@@ -225,7 +180,8 @@ impl Actor {
         let mut left_us = within_us.min(self.long_us());
         // The estimate is of all threads; what is small stays on one, and wakes no other.
         let alone_us = |launch: &Launch| {
-            INLINE_LAUNCH_US + (launch.estimate_us(&self.costs) - self.costs.dispatch_us) * self.pool.threads() as f64
+            INLINE_LAUNCH_US
+                + (launch.estimate_us(&self.info.costs) - self.info.costs.dispatch_us) * self.pool.threads() as f64
         };
         batch.commands.iter().all(|command| {
             left_us -= match command {
@@ -246,22 +202,6 @@ impl Actor {
             };
             left_us > 0.0
         })
-    }
-
-    fn submit(&mut self, batch: Batch, mailbox: Option<&Receiver<DeviceInstruction>>) {
-        let number = self.begun;
-        self.begun += 1;
-        let (mut wrong, mut lost) = (Wrong::default(), false);
-        if let Some(injection) = injection(&self.context) {
-            injection.hold_batch(number);
-            wrong = injection.wrong_at(number);
-            lost = injection.loses_device_at(number);
-        }
-        if lost {
-            self.lose(batch.id, mailbox);
-        } else {
-            self.take(Work::Batch(batch, wrong));
-        }
     }
 
     /// Begins work, or lets it wait for what it must come after (HOST-6). What it touches is found out only where that
@@ -288,7 +228,7 @@ impl Actor {
             Work::Batch(Batch { id, region, commands, .. }, wrong) => {
                 let long_us = self.long_us();
                 let takes_long = |command: &Command| match command {
-                    Command::Dispatch { launch, .. } => is_long(launch, long_us, &self.costs),
+                    Command::Dispatch { launch, .. } => is_long(launch, long_us, &self.info.costs),
                     _ => false,
                 };
                 let touched = match touched {
@@ -345,11 +285,11 @@ impl Actor {
     ) -> T {
         let long_us = self.long_us();
         let mut executor = Executor {
-            device: self.device,
+            device: self.info.id,
             context: &self.context,
             table: &mut self.table,
             pool: &self.pool,
-            costs: &self.costs,
+            costs: &self.info.costs,
             wrong: Wrong::default(),
             done: std::mem::take(&mut running.done),
             long_us,
@@ -386,25 +326,19 @@ impl Actor {
         let timeline = &self.context.timeline;
         if timeline.is_on() {
             let details = [("region", Detail::Int(region.0 as i64))];
-            let lane = Lane::DeviceQueue(self.device);
+            let lane = Lane::DeviceQueue(self.info.id);
             timeline.flow_end(lane.clone(), flow::to_device(region), start_ns);
             timeline.span(lane, &format!("batch {id}"), start_ns, timeline.now_ns(), &details);
         }
         match error {
-            None => self.send(DeviceEvent::BatchFinished {
-                device: self.device,
-                batch: id,
-                faults: done.faults,
-                device_ns: done.compute_ns,
-            }),
+            None => self.context.reports.finished(id, done.faults, done.compute_ns),
             Some(error) => self.fail(id, error),
         }
     }
 
-    /// The device is gone with all it held, and comes back empty. Batches that wait in the mailbox name memory
-    /// of before: they fail first.
-    fn lose(&mut self, batch: BatchId, mailbox: Option<&Receiver<DeviceInstruction>>) {
-        let error = Error::new(ErrorKind::DeviceLost, "the device was lost").with_device(NAME);
+    /// The device is gone with all it held, and comes back empty.
+    fn lose(&mut self, batch: &Batch) -> DeviceLoss {
+        let error = Error::new(ErrorKind::DeviceLost, "the device was lost").with_device(self.info.name.clone());
         // What runs beside others uses memory of before, too.
         for running in std::mem::take(&mut self.away) {
             let _ = self.lanes.landed.recv();
@@ -416,27 +350,11 @@ impl Actor {
             }
         }
         self.table.lose_all();
-        self.fail(batch, error.clone());
-        for instruction in mailbox.into_iter().flat_map(Receiver::try_iter) {
-            match instruction {
-                DeviceInstruction::Submit(waiting) => self.fail(waiting.id, error.clone()),
-                DeviceInstruction::Release(_) | DeviceInstruction::Trim { .. } => {}
-                DeviceInstruction::Stop => {
-                    self.stopped = true;
-                    break;
-                }
-            }
-        }
-        self.send(DeviceEvent::Lost { device: self.device, error, replaced: true });
+        self.fail(batch.id, blamed(error.clone(), blame_from(batch, 0)));
+        DeviceLoss { error, replaced: true }
     }
 
     fn fail(&self, batch: BatchId, error: Error) {
-        let error = error.with_device(NAME);
-        self.send(DeviceEvent::BatchFailed { device: self.device, batch, error });
-    }
-
-    fn send(&self, event: DeviceEvent) {
-        // The ring may be gone; then nobody waits for this.
-        let _ = self.context.events.send(event);
+        self.context.reports.failed(batch, error.with_device(self.info.name.clone()));
     }
 }

@@ -1,11 +1,11 @@
 //! The host device through its mailbox: what it is told, what it says.
 
-use super::open;
 use crate::config::{Config, DeviceChoice};
 use crate::contract::batch::*;
 use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
 use crate::contract::plan::{Launch, Program, Use};
-use crate::device::handle::{Context, DeviceHandle};
+use crate::device::Opening;
+use crate::device::handle::DeviceHandle;
 use crate::error::{Error, ErrorKind};
 use crate::graph::{DType, ElementOp};
 use crate::host_buffer::HostBuffer;
@@ -31,13 +31,13 @@ impl Bench {
     fn new(config: Config) -> Bench {
         let (sender, events) = flume::unbounded();
         let counters = Arc::new(Counters::default());
-        let context = Context {
+        let opening = Opening {
             config: Arc::new(config),
             counters: counters.clone(),
             timeline: Timeline::off(),
             events: sender.into(),
         };
-        Bench { handle: open(context).unwrap(), events, counters, next: 0 }
+        Bench { handle: opening.host().unwrap(), events, counters, next: 0 }
     }
 
     fn plain() -> Bench {

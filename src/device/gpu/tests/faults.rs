@@ -4,13 +4,12 @@ use super::rig::{SCALE_WGSL, allocate, dispatch, launch, readback, rig, rig_with
 use crate::config::Config;
 use crate::contract::batch::Command;
 use crate::contract::messages::device::DeviceEvent;
-use crate::device::gpu::{adapters, open};
-use crate::device::handle::Context;
+use crate::device::Opening;
+use crate::device::gpu::adapters;
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
 use crate::ids::DeviceId;
 use crate::injection::{Hold, Injection};
-use crate::stats::Counters;
 use crate::timeline::Timeline;
 use std::sync::Arc;
 use std::time::Duration;
@@ -247,16 +246,15 @@ fn the_first_batch_is_held_until_it_is_released() {
     rig.stop();
 }
 
-fn context(config: Config) -> Context {
+fn opening() -> Opening {
     let (events, _) = crate::mail::mail();
-    let counters = Arc::new(Counters::default());
-    Context { config: Arc::new(config), counters, timeline: Timeline::off(), events }
+    Opening { config: Arc::default(), counters: Arc::default(), timeline: Timeline::off(), events }
 }
 
 #[test]
 fn an_adapter_that_does_not_exist_is_an_error_that_tells_what_there_is() {
     let all = adapters();
-    let error = open(Some(99), DeviceId(1), context(Config::default())).err().unwrap();
+    let error = opening().gpu(Some(99)).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Device);
     match all.first() {
         Some(first) => assert!(error.message().contains(&first.name), "{error}"),

@@ -5,9 +5,10 @@ use crate::contract::batch::{Batch, Command, Slot, Transfer};
 use crate::contract::device::DeviceInfo;
 use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
 use crate::contract::plan::{Launch, Program};
+use crate::device::Opening;
 use crate::device::gpu::open_with;
 use crate::device::gpu::shaders::{Call, Shaders};
-use crate::device::handle::{Context, DeviceHandle};
+use crate::device::handle::DeviceHandle;
 use crate::error::{Error, Result};
 use crate::graph::{DType, Element};
 use crate::host_buffer::HostBuffer;
@@ -99,8 +100,9 @@ pub(super) fn rig_of(
 ) -> Option<Rig> {
     let (sender, events) = flume::unbounded();
     let counters = Arc::new(Counters::default());
-    let context = Context { config: Arc::new(config), counters: counters.clone(), timeline, events: sender.into() };
-    match open_with(None, DeviceId(1), context, true, shaders) {
+    let opening = Opening { config: Arc::new(config), counters: counters.clone(), timeline, events: sender.into() };
+    let opened = opening.start(DeviceId::GPU, |context| open_with(None, DeviceId::GPU, context, true, shaders));
+    match opened {
         Ok(handle) => Some(Rig { handle, events, counters, batches: 0 }),
         Err(error) if std::env::var_os("TIDEMILL_REQUIRE_GPU").is_some_and(|v| v == "1") => {
             panic!("TIDEMILL_REQUIRE_GPU=1, but: {error}")
