@@ -174,12 +174,12 @@ pub struct Context {
 pub type Blame = (&'static str, Site);
 
 /// What to blame for a failure at a command: the first launch from there on, or the last before it.
-pub fn blame_from(batch: &Batch, at: usize) -> Option<Blame> {
+pub fn blame_from(commands: &[Command], at: usize) -> Option<Blame> {
     let launch = |command: &Command| match command {
         Command::Dispatch { launch, .. } => Some(launch.blame),
         _ => None,
     };
-    let (before, after) = batch.commands.split_at(at.min(batch.commands.len()));
+    let (before, after) = commands.split_at(at.min(commands.len()));
     after.iter().find_map(launch).or_else(|| before.iter().rev().find_map(launch))
 }
 

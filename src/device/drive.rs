@@ -228,7 +228,7 @@ impl<B: Backend> Driver<B> {
             match instruction {
                 DeviceInstruction::Submit(waiting) => {
                     self.submitted += 1;
-                    self.reports.failed(waiting.id, blamed(loss.error.clone(), blame_from(&waiting, 0)));
+                    self.reports.failed(waiting.id, blamed(loss.error.clone(), blame_from(&waiting.commands, 0)));
                 }
                 DeviceInstruction::Release(_) | DeviceInstruction::Trim { .. } => {}
                 DeviceInstruction::Stop => self.stopping = true,

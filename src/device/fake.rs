@@ -140,13 +140,13 @@ impl Fake {
     /// Runs a batch up to the first command that fails.
     fn run(&mut self, batch: &Batch, wrong: Wrong) -> Result<Done> {
         let mut done = Done::default();
-        wrong.starve().map_err(|error| blamed(error, blame_from(batch, 0)))?;
-        wrong.panicked().map_err(|error| blamed(error, blame_from(batch, 0)))?;
+        wrong.starve().map_err(|error| blamed(error, blame_from(&batch.commands, 0)))?;
+        wrong.panicked().map_err(|error| blamed(error, blame_from(&batch.commands, 0)))?;
         for (at, command) in batch.commands.iter().enumerate() {
             let result = catch_unwind(AssertUnwindSafe(|| self.command(command, &mut done)));
             let result =
                 result.unwrap_or_else(|panic| Err(internal(format!("a kernel panicked: {}", panic_words(&*panic)))));
-            result.map_err(|error| blamed(error, blame_from(batch, at)))?;
+            result.map_err(|error| blamed(error, blame_from(&batch.commands, at)))?;
         }
         Ok(done)
     }
@@ -275,7 +275,7 @@ impl Backend for Fake {
             let error = Error::new(ErrorKind::DeviceLost, "the device was lost").with_device(name);
             self.buffers.clear();
             self.lost = true;
-            self.context.reports.failed(batch.id, blamed(error.clone(), blame_from(&batch, 0)));
+            self.context.reports.failed(batch.id, blamed(error.clone(), blame_from(&batch.commands, 0)));
             return Err(DeviceLoss { error, replaced: true });
         }
         match self.run(&batch, wrong) {

@@ -158,6 +158,7 @@ impl Encoding<'_> {
             };
             match step {
                 Step::Upload { from, first, to } => self.upload(from, *first, to, &mut growing)?,
+                Step::Forget(buffer) => self.tools.groups.forget(*buffer),
                 Step::Zero(r) => growing.encoder().clear_buffer(&r.buffer, r.offset, Some(r.bytes)),
                 Step::Copy(from, to) if from.buffer == to.buffer => self.bounce(from, to, &mut growing),
                 Step::Copy(from, to) => copy(growing.encoder(), from, &to.buffer, to.offset),

@@ -12,6 +12,7 @@ use crate::device::backend::{Blame, blame_from, blamed};
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
+use crate::ids::BufferId;
 use crate::kernels::ir::{HEADER_WORDS, Tile};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -54,6 +55,8 @@ pub(super) enum Step {
     LandShared(Range, u64),
     /// Device memory to a readback buffer of its own, by its number.
     LandAlone(Range, usize),
+    /// Nothing to encode: from here on the name stands for another allocation, or for none.
+    Forget(BufferId),
 }
 
 /// One dispatch.
@@ -172,7 +175,7 @@ impl Preparer<'_> {
     pub(super) fn batch(mut self, batch: &Batch) -> Result<Prepared> {
         let mut out = Prepared::default();
         for (at, command) in batch.commands.iter().enumerate() {
-            self.command(command, &mut out).map_err(|error| blamed(error, blame_from(batch, at)))?;
+            self.command(command, &mut out).map_err(|error| blamed(error, blame_from(&batch.commands, at)))?;
         }
         out.staged_bytes += out.params.len() as u64 * 4;
         Ok(out)
@@ -182,11 +185,11 @@ impl Preparer<'_> {
         match command {
             Command::Allocate { buffer, bytes } => {
                 if self.buffers.allocate(&self.station.gpu, *buffer, *bytes)? {
-                    self.groups.forget(*buffer);
+                    self.forget(*buffer, out);
                 }
             }
             Command::Free { buffer } => {
-                self.groups.forget(*buffer);
+                self.forget(*buffer, out);
                 self.buffers.free(*buffer);
             }
             Command::Upload { from, first, elements, to } => {
@@ -224,6 +227,14 @@ impl Preparer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Bind groups that name an allocation go: behind the dispatches before it, which make them (GPU-7).
+    fn forget(&mut self, buffer: BufferId, out: &mut Prepared) {
+        match out.steps.is_empty() {
+            true => self.groups.forget(buffer),
+            false => out.steps.push(Step::Forget(buffer)),
+        }
     }
 
     fn range(&self, slot: &Slot) -> Result<Range> {

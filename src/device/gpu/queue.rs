@@ -257,7 +257,7 @@ impl Queue {
         if let Some(error) = error {
             self.rescue(batch);
             self.allocations_of(batch);
-            let error = blamed(error, blame_from(batch, 0)).with_device(self.info.name.clone());
+            let error = blamed(error, blame_from(&batch.commands, 0)).with_device(self.info.name.clone());
             // Through the completion thread, so that batches are reported in order (GPU-2).
             let _ = self.work.send(Work::Failed(batch.id, error));
         }
@@ -308,7 +308,7 @@ impl Queue {
             stamps: None,
             submitted_ns: began_ns,
             label,
-            blame: blame_from(batch, 0),
+            blame: blame_from(&batch.commands, 0),
             rescue,
         };
         let mut flight =
@@ -391,9 +391,9 @@ impl Queue {
             return;
         }
         let make = || self.buffers.allocate(&station.gpu, buffer, bytes);
-        if let Ok(Ok(true)) = catch_unwind(AssertUnwindSafe(make)) {
-            tools.groups.forget(buffer);
-        }
+        drop(catch_unwind(AssertUnwindSafe(make)));
+        // The batch may have replaced it before it failed, and not have come to forget the old one.
+        tools.groups.forget(buffer);
     }
 
     fn free(&mut self, buffer: BufferId) {

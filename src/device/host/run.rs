@@ -322,6 +322,7 @@ impl Host {
     /// Reports a batch.
     fn end(&mut self, running: Running, error: Option<Error>) {
         let Running { id, region, rest, done, start_ns, .. } = running;
+        let blame = error.as_ref().and_then(|_| blame_from(rest.as_slice(), 0));
         self.table.allocations_of(rest);
         let timeline = &self.context.timeline;
         if timeline.is_on() {
@@ -332,6 +333,8 @@ impl Host {
         }
         match error {
             None => self.context.reports.finished(id, done.faults, done.compute_ns),
+            // What is no launch fails for the sake of the next one.
+            Some(error) if error.op().is_none() => self.fail(id, blamed(error, blame)),
             Some(error) => self.fail(id, error),
         }
     }
@@ -350,7 +353,7 @@ impl Host {
             }
         }
         self.table.lose_all();
-        self.fail(batch.id, blamed(error.clone(), blame_from(batch, 0)));
+        self.fail(batch.id, blamed(error.clone(), blame_from(&batch.commands, 0)));
         DeviceLoss { error, replaced: true }
     }
 
