@@ -3,12 +3,21 @@
 //! A unit is a folder or a file of `src/`, or a crate of `crates/`. An arrow leads from a unit to another one that it
 //! names: in a `use`, or in a path within code that begins with `crate`, `super` or a crate's name. What the crate's root
 //! makes public is the unit `lib`. Comments and texts are not looked at.
+//!
+//! Backends know no actor: below `BACKENDS` nothing names the ring's mailboxes, what actors say to each other, or what
+//! drives a backend; their tests may.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The package at the root of the workspace, as crates beside it name it.
 const ROOT: &str = "tidemill";
+
+/// Where backends are.
+const BACKENDS: [&str; 3] = ["src/device/gpu/", "src/device/host/", "src/device/fake.rs"];
+
+/// What backends may not name.
+const ACTORS: [&[&str]; 4] = [&["mail"], &["contract", "messages"], &["device", "drive"], &["device", "handle"]];
 
 /// A source file: its path from the root of the workspace, and its text.
 type Source = (String, String);
@@ -295,7 +304,13 @@ fn problems(table: &str, sources: &[Source]) -> Vec<String> {
         let unit = unit_of(path);
         // A crate of its own names its own modules freely, and others by their names.
         let is_apart = path.starts_with("crates/") || path.starts_with("src/bin/");
+        let is_backend = BACKENDS.iter().any(|place| path.starts_with(place)) && !path.contains("/tests");
         for Named { of, segments, line } in paths(path, text, &crates) {
+            let names =
+                |actor: &&&[&str]| segments.iter().map(String::as_str).take(actor.len()).eq(actor.iter().copied());
+            if let Some(actor) = ACTORS.iter().find(names).filter(|_| is_backend) {
+                wrong.push(format!("{path}:{line}: a backend may not import `{}`", actor.join("::")));
+            }
             let import = match of {
                 Some(of) => of.replace('_', "-"),
                 None if is_apart => continue,
@@ -371,6 +386,27 @@ fn an_arrow_that_the_table_lacks_is_told_with_its_line() {
     assert_eq!(of_b("/* \n */ use ::std::fmt; const C: char = '\"';\npub(crate) use crate::a;"), told(3, "a"));
     // What the root makes public is the root's.
     assert_eq!(of_b("use crate::Array;"), told(1, "lib"));
+}
+
+#[test]
+fn a_backend_that_names_an_actor_is_told_with_its_line() {
+    let rows = "| `src/device/` | `contract`, `mail` |\n| `src/contract/` | nothing |\n| `src/mail.rs` | nothing |";
+    let beside = [("src/contract/mod.rs", ""), ("src/mail.rs", "")];
+    let of = |path| {
+        let text =
+            "use crate::contract::messages::device::X;\nuse crate::contract::batch::Batch;\nuse crate::mail::Post;";
+        wrong(rows, &[beside[0], beside[1], (path, text)])
+    };
+    let told = |path: &str| {
+        let line = |line: u32, actor: &str| format!("{path}:{line}: a backend may not import `{actor}`");
+        [line(1, "contract::messages"), line(3, "mail")]
+    };
+    for path in ["src/device/gpu/queue.rs", "src/device/host/run.rs", "src/device/fake.rs"] {
+        assert_eq!(of(path), told(path));
+    }
+    for path in ["src/device/drive.rs", "src/device/gpu/tests/faults.rs", "src/device/host/tests.rs"] {
+        assert_eq!(of(path), [""; 0]);
+    }
 }
 
 #[test]

@@ -5,6 +5,8 @@
 //! a backend (`backend.rs`) is given batches, and reports them.
 
 pub mod backend;
+#[cfg(test)]
+mod conformance;
 mod costs;
 mod drive;
 #[cfg(any(test, feature = "testing"))]

@@ -1,4 +1,5 @@
-//! The host device through its mailbox: what it is told, what it says.
+//! What the host does beside what every backend has to do (`device/conformance/`): it copies nothing, runs long launches
+//! beside others, and brief work on the thread of who sends it.
 
 use crate::config::{Config, DeviceChoice};
 use crate::contract::batch::*;
@@ -195,67 +196,6 @@ fn what_a_user_holds_does_not_change_under_a_kernel_in_place() {
 }
 
 #[test]
-fn zeros_copies_and_releases_do_what_they_say() {
-    let mut bench = Bench::plain();
-    let x = HostBuffer::from_slice(&[1.0f32, 2.0, 3.0, 4.0]).shared();
-    bench.submit(vec![
-        allocate(0, 4),
-        upload(0, &x),
-        allocate(1, 4),
-        Command::Copy { from: slot(0, 4), to: slot(1, 4) },
-        Command::Zero { slot: slot(0, 4) },
-        readback(0, 4),
-        readback(1, 4),
-    ]);
-    assert_eq!(bench.read().as_slice::<f32>().unwrap(), [0.0; 4]);
-    assert_eq!(bench.read().as_slice::<f32>().unwrap(), [1.0, 2.0, 3.0, 4.0]);
-    bench.finished();
-    bench.handle.reach.instructions.send(DeviceInstruction::Release(vec![BufferId(0)])).unwrap();
-    bench.submit(vec![readback(0, 4)]);
-    let (_, error) = bench.failed();
-    assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
-}
-
-#[test]
-fn fault_words_that_an_index_outside_set_come_with_the_batch() {
-    let mut bench = Bench::plain();
-    let library = Library::AssignIndex {
-        dtype: DType::F32,
-        index_dtype: DType::I32,
-        before: 1,
-        extent: 2,
-        after: 1,
-        count: 2,
-        scalar_value: false,
-    };
-    let mut assign = Arc::unwrap_or_clone(launch(
-        Program::Library(library),
-        2,
-        &[(true, true), (true, false), (true, false), (true, true)],
-    ));
-    assign.params = vec![3];
-    let base = HostBuffer::from_slice(&[1.0f32, 2.0]).shared();
-    let index = HostBuffer::from_slice(&[1i32, 2]).shared();
-    let value = HostBuffer::from_slice(&[7.0f32, 8.0]).shared();
-    bench.submit(vec![
-        allocate(0, 2),
-        upload(0, &base),
-        allocate(1, 2),
-        upload(1, &index),
-        allocate(2, 4),
-        Command::Zero { slot: slot(2, 4) },
-        allocate(3, 2),
-        allocate(4, 2),
-        upload(4, &value),
-        dispatch(Arc::new(assign), &[slot(0, 2), slot(1, 2), slot(4, 2), slot(3, 2)], Some(slot(2, 4))),
-        Command::ReadFaults { slot: slot(2, 4), words: 4 },
-        readback(0, 2),
-    ]);
-    assert_eq!(bench.read().as_slice::<f32>().unwrap(), [1.0, 7.0]);
-    assert_eq!(bench.finished().1, [3]);
-}
-
-#[test]
 fn a_panicking_kernel_fails_its_batch_with_op_place_and_device_and_the_next_one_runs() {
     let mut bench = Bench::plain();
     let x = HostBuffer::from_slice(&[1.0f32, 2.0]).shared();
@@ -274,94 +214,11 @@ fn a_panicking_kernel_fails_its_batch_with_op_place_and_device_and_the_next_one_
 }
 
 #[test]
-fn memory_that_is_not_there_is_an_error() {
-    let mut bench = Bench::plain();
-    let huge = Slot { buffer: BufferId(0), offset: 0, bytes: 1 << 60 };
-    bench.submit(vec![Command::Allocate { buffer: BufferId(0), bytes: 1 << 60 }, Command::Zero { slot: huge }]);
-    assert_eq!(bench.failed().1.kind(), ErrorKind::OutOfMemory);
-}
-
-#[test]
-fn injected_faults_hit_their_batch_and_no_other() {
-    let hold = Arc::new(Hold::default());
-    let mut bench = Bench::injected(Injection {
-        hold_first_batch: Some(hold.clone()),
-        panic_at_batch: Some(1),
-        out_of_memory_at_batch: Some(2),
-        ..Injection::default()
-    });
-    let x = HostBuffer::from_slice(&[1.0f32]).shared();
-    bench.submit(vec![allocate(0, 1), upload(0, &x), allocate(1, 1)]);
-    for _ in 0..3 {
-        bench.submit(vec![double(1, 0, 1)]);
-    }
-    assert!(bench.events.recv_timeout(Duration::from_millis(50)).is_err(), "it is held");
-    hold.release();
-    assert_eq!(bench.finished().0, BatchId(0));
-    let (batch, error) = bench.failed();
-    assert_eq!((batch, error.kind(), error.op()), (BatchId(1), ErrorKind::Internal, Some("add")));
-    let (batch, error) = bench.failed();
-    assert_eq!((batch, error.kind()), (BatchId(2), ErrorKind::OutOfMemory));
-    assert_eq!(bench.finished().0, BatchId(3));
-}
-
-#[test]
-fn the_allocations_of_a_batch_that_fails_are_there_for_those_behind_it() {
-    let injections = [
-        Injection { out_of_memory_at_batch: Some(1), ..Injection::default() },
-        Injection { panic_at_batch: Some(1), ..Injection::default() },
-    ];
-    for injection in injections {
-        let mut bench = Bench::injected(injection);
-        let x = HostBuffer::from_slice(&[1.0f32]).shared();
-        bench.submit(vec![allocate(0, 1), upload(0, &x), allocate(9, 1)]);
-        bench.submit(vec![allocate(1, 1), double(1, 0, 1), allocate(2, 1), Command::Free { buffer: BufferId(9) }]);
-        bench.submit(vec![double(1, 0, 1), double(1, 1, 2), readback(2, 1)]);
-        // Made again, it keeps what it holds.
-        bench.submit(vec![allocate(2, 1), readback(2, 1)]);
-        bench.submit(vec![readback(9, 1)]);
-        assert_eq!(bench.finished().0, BatchId(0));
-        assert_eq!(bench.failed().0, BatchId(1));
-        for batch in [2, 3] {
-            assert_eq!(bench.read().as_slice::<f32>().unwrap(), [4.0]);
-            assert_eq!(bench.finished().0, BatchId(batch));
-        }
-        assert_eq!(bench.failed().0, BatchId(4), "it was freed");
-    }
-}
-
-#[test]
 fn injection_is_for_the_device_under_test() {
     let injection = Injection { panic_at_batch: Some(0), ..Injection::default() };
     let mut bench = Bench::new(Config { device: DeviceChoice::Gpu(None), injection, ..Config::default() });
     bench.submit(vec![]);
     assert_eq!(bench.finished().0, BatchId(0));
-}
-
-#[test]
-fn a_lost_device_fails_what_waits_and_serves_again_empty() {
-    let hold = Arc::new(Hold::default());
-    let mut bench = Bench::injected(Injection {
-        hold_first_batch: Some(hold.clone()),
-        lose_device_at_batch: Some(1),
-        ..Injection::default()
-    });
-    let x = HostBuffer::from_slice(&[1.0f32]).shared();
-    bench.submit(vec![allocate(0, 1), upload(0, &x)]);
-    bench.submit(vec![readback(0, 1)]);
-    bench.submit(vec![readback(0, 1)]);
-    hold.release();
-    bench.finished();
-    for batch in 1..3 {
-        let (failed, error) = bench.failed();
-        assert_eq!((failed, error.kind()), (BatchId(batch), ErrorKind::DeviceLost));
-    }
-    assert!(matches!(bench.event(), DeviceEvent::Lost { replaced: true, .. }));
-    bench.submit(vec![readback(0, 1)]);
-    assert_eq!(bench.failed().1.kind(), ErrorKind::DeviceLost);
-    bench.submit(vec![allocate(5, 1), upload(5, &x), readback(5, 1)]);
-    assert_eq!(bench.read().len(), 1);
-    bench.finished();
 }
 
 #[test]

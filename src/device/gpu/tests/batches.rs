@@ -1,46 +1,9 @@
-//! Memory: uploads, copies, zeros, readbacks, the order of events, the end.
+//! What uploads and readbacks take of a GPU's rings, beside what every backend has to do (`device/conformance/`).
 
 use super::rig::{allocate, readback, rig, slot, upload};
 use crate::contract::batch::Command;
-use crate::contract::messages::device::DeviceInstruction;
-use crate::graph::{DType, Element};
+use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
-use crate::ids::BufferId;
-
-fn round_trip<T: Element>(make: impl Fn(usize) -> T) {
-    let Some(mut rig) = rig() else { return };
-    // Below and above the size from which readbacks are handed out as views.
-    for elements in [5usize, 40_001] {
-        let data: Vec<T> = (0..elements).map(&make).collect();
-        let bytes = ((elements * T::DTYPE.gpu_bytes()) as u64).next_multiple_of(16);
-        let (a, b) = (slot(1, 0, bytes), slot(2, 256, bytes));
-        let commands = vec![
-            allocate(1, bytes),
-            allocate(2, bytes + 256),
-            upload(&data, a),
-            Command::Copy { from: a, to: b },
-            readback(9, b, T::DTYPE, elements as u64),
-            Command::Free { buffer: BufferId(1) },
-            Command::Free { buffer: BufferId(2) },
-        ];
-        let done = rig.run(commands).unwrap();
-        assert_eq!(done.data.len(), 1);
-        assert_eq!(done.data[0].0.0, 9);
-        assert_eq!(done.data[0].1.as_slice::<T>().unwrap(), &data[..]);
-    }
-    rig.stop();
-}
-
-#[test]
-fn every_dtype_comes_back_as_it_was_uploaded() {
-    round_trip::<f32>(|i| i as f32 - 2.5);
-    round_trip::<f64>(|i| i as f64 * 1e300);
-    round_trip::<bool>(|i| i % 3 == 0);
-    round_trip::<u8>(|i| (i * 7) as u8);
-    round_trip::<i32>(|i| -(i as i32) << 8);
-    round_trip::<u32>(|i| u32::MAX - i as u32);
-    round_trip::<i64>(|i| i64::MIN + i as i64);
-}
 
 #[test]
 fn many_arrays_are_uploaded_and_read_back_in_one_batch() {
@@ -63,36 +26,6 @@ fn many_arrays_are_uploaded_and_read_back_in_one_batch() {
     let spent = rig.stats().since(&before);
     assert_eq!((spent.submissions, spent.dispatches), (1, 0));
     assert_eq!((spent.bytes_uploaded, spent.bytes_read_back), (300 * 12, 300 * 12));
-    rig.stop();
-}
-
-#[test]
-fn zero_clears_its_slot_and_nothing_beside_it() {
-    let Some(mut rig) = rig() else { return };
-    let commands = vec![
-        allocate(1, 1024),
-        upload(&[1u32; 256], slot(1, 0, 1024)),
-        Command::Zero { slot: slot(1, 256, 16) },
-        readback(0, slot(1, 240, 48), DType::U32, 12),
-    ];
-    let done = rig.run(commands).unwrap();
-    assert_eq!(done.data[0].1.as_slice::<u32>().unwrap(), [1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1]);
-    rig.stop();
-}
-
-#[test]
-fn part_of_a_host_buffer_goes_to_a_slot_at_an_offset() {
-    let Some(mut rig) = rig() else { return };
-    let from = HostBuffer::from_slice(&[false, true, true, false, true]).shared();
-    let commands = vec![
-        allocate(1, 1024),
-        Command::Upload { from, first: 1, elements: 3, to: slot(1, 512, 16) },
-        readback(0, slot(1, 512, 16), DType::Bool, 3),
-        readback(1, slot(1, 512, 16), DType::U32, 3),
-    ];
-    let done = rig.run(commands).unwrap();
-    assert_eq!(done.data[0].1.as_slice::<bool>().unwrap(), [true, true, false]);
-    assert_eq!(done.data[1].1.as_slice::<u32>().unwrap(), [1, 1, 0]);
     rig.stop();
 }
 
@@ -138,60 +71,5 @@ fn empty_readbacks_and_batches_without_work_are_reported() {
     let done = rig.run(vec![allocate(1, 0), readback(3, slot(1, 0, 0), DType::F64, 0)]).unwrap();
     assert_eq!(done.data[0].1.as_slice::<f64>().unwrap(), [0f64; 0]);
     assert_eq!(rig.stats().submissions, 0);
-    rig.stop();
-}
-
-#[test]
-fn a_released_allocation_is_gone_and_what_was_submitted_before_still_ran() {
-    let Some(mut rig) = rig() else { return };
-    let first = rig.submit(vec![
-        allocate(1, 64),
-        upload(&[5u32; 16], slot(1, 0, 64)),
-        readback(0, slot(1, 0, 64), DType::U32, 16),
-    ]);
-    rig.handle.reach.instructions.send(DeviceInstruction::Release(vec![BufferId(1), BufferId(77)])).unwrap();
-    let second = rig.submit(vec![readback(1, slot(1, 0, 64), DType::U32, 16)]);
-    assert_eq!(rig.wait(first).unwrap().data[0].1.as_slice::<u32>().unwrap(), [5; 16]);
-    let error = rig.wait(second).unwrap_err();
-    assert!(error.message().contains("allocation 1"), "{error}");
-    rig.stop();
-}
-
-#[test]
-fn stop_finishes_what_is_in_flight() {
-    let Some(mut rig) = rig() else { return };
-    let data = vec![1.5f32; 1 << 20];
-    let all = slot(1, 0, 4 << 20);
-    let mut ids = vec![rig.submit(vec![allocate(1, 4 << 20)])];
-    for _ in 0..3 {
-        ids.push(rig.submit(vec![upload(&data, all), readback(0, all, DType::F32, 1 << 20)]));
-    }
-    let events = rig.events.clone();
-    rig.handle.reach.instructions.send(DeviceInstruction::Stop).unwrap();
-    for thread in std::mem::take(&mut rig.handle.threads) {
-        thread.join().unwrap();
-    }
-    assert_eq!(events.len(), 4 + 3);
-    for id in ids {
-        rig.wait(id).unwrap();
-    }
-}
-
-#[test]
-fn slots_of_one_buffer_are_copied_to_each_other_whatever_their_size() {
-    let Some(mut rig) = rig() else { return };
-    let (small, large) = (64u64, 1u64 << 20);
-    let commands = vec![
-        allocate(1, 4 * large),
-        upload(&[7u32; 16], slot(1, 0, small)),
-        upload(&vec![9u32; 1 << 18], slot(1, large, large)),
-        Command::Copy { from: slot(1, 0, small), to: slot(1, 256, small) },
-        Command::Copy { from: slot(1, large, large), to: slot(1, 2 * large, large) },
-        readback(0, slot(1, 256, small), DType::U32, 16),
-        readback(1, slot(1, 2 * large, large), DType::U32, 1 << 18),
-    ];
-    let done = rig.run(commands).unwrap();
-    assert_eq!(done.data[0].1.as_slice::<u32>().unwrap(), [7; 16]);
-    assert!(done.data[1].1.as_slice::<u32>().unwrap().iter().all(|v| *v == 9));
     rig.stop();
 }

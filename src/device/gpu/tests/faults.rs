@@ -1,4 +1,5 @@
-//! What goes wrong: memory, shaders, panics, losses. Each is an event that names op, place and device.
+//! What goes wrong on a GPU alone: shaders, what wgpu rejects, its completion. What may go wrong on every backend is in
+//! `device/conformance/`.
 
 use super::rig::{SCALE_WGSL, allocate, dispatch, launch, readback, rig, rig_with, slot, upload};
 use crate::config::Config;
@@ -8,11 +9,9 @@ use crate::device::Opening;
 use crate::device::gpu::adapters;
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
-use crate::ids::DeviceId;
-use crate::injection::{Hold, Injection};
+use crate::injection::Injection;
 use crate::timeline::Timeline;
 use std::sync::Arc;
-use std::time::Duration;
 
 fn injected(injection: Injection) -> Config {
     Config { injection, ..Config::default() }
@@ -50,34 +49,6 @@ fn an_allocation_that_cannot_be_made_fails_its_batch_and_names_the_op() {
     let done = rig.run(scale(2)).unwrap();
     assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
     rig.stop();
-}
-
-#[test]
-fn injected_exhaustion_fails_that_batch_only() {
-    let config = injected(Injection { out_of_memory_at_batch: Some(1), ..Injection::default() });
-    let Some(mut rig) = rig_with(config, SCALE_WGSL) else { return };
-    assert!(rig.run(scale(1)).is_ok());
-    assert_eq!(rig.run(scale(2)).unwrap_err().kind(), ErrorKind::OutOfMemory);
-    assert!(rig.run(scale(3)).is_ok());
-    rig.stop();
-}
-
-#[test]
-fn the_allocations_of_a_batch_that_fails_are_there_for_those_behind_it() {
-    let injections = [
-        Injection { out_of_memory_at_batch: Some(0), ..Injection::default() },
-        Injection { panic_at_batch: Some(0), ..Injection::default() },
-    ];
-    for injection in injections {
-        let Some(mut rig) = rig_with(injected(injection), SCALE_WGSL) else { return };
-        assert!(rig.run(scale(1)).is_err());
-        let done = rig.run(scale(1).split_off(1)).unwrap();
-        assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
-        // Made again, it keeps what it holds.
-        let done = rig.run(vec![allocate(1, 1024), readback(0, slot(1, 256, 16), DType::F32, 4)]).unwrap();
-        assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
-        rig.stop();
-    }
 }
 
 #[test]
@@ -134,19 +105,6 @@ fn what_wgpu_rejects_while_encoding_fails_the_batch_and_not_the_next() {
 }
 
 #[test]
-fn a_panic_fails_its_batch_and_no_other() {
-    let config = injected(Injection { panic_at_batch: Some(1), ..Injection::default() });
-    let Some(mut rig) = rig_with(config, SCALE_WGSL) else { return };
-    assert!(rig.run(scale(1)).is_ok());
-    let name = rig.handle.info.name.clone();
-    let error = rig.run(scale(2)).unwrap_err();
-    let line = line!() - 1;
-    assert_blamed(&error, ErrorKind::Internal, &name, line);
-    assert!(rig.run(scale(3)).is_ok());
-    rig.stop();
-}
-
-#[test]
 fn a_panic_over_a_submitted_batch_fails_that_batch_and_no_other() {
     let config = injected(Injection { panic_in_completion_at_batch: Some(1), ..Injection::default() });
     let Some(mut rig) = rig_with(config, SCALE_WGSL) else { return };
@@ -178,71 +136,6 @@ fn a_loss_that_the_completion_thread_finds_fails_what_flies_and_is_told() {
     assert!(matches!(rig.event(), DeviceEvent::Lost { replaced: true, .. }));
     let done = rig.run(scale(3)).unwrap();
     assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
-    rig.stop();
-}
-
-#[test]
-fn a_lost_device_fails_its_batch_tells_of_the_loss_and_is_replaced_empty() {
-    let config = injected(Injection { lose_device_at_batch: Some(1), ..Injection::default() });
-    let Some(mut rig) = rig_with(config, SCALE_WGSL) else { return };
-    let held = rig.run(scale(1)).unwrap().data.remove(0).1;
-    let name = rig.handle.info.name.clone();
-    let error = rig.run(scale(2)).unwrap_err();
-    let line = line!() - 1;
-    assert_blamed(&error, ErrorKind::DeviceLost, &name, line);
-    match rig.event() {
-        DeviceEvent::Lost { device, error, replaced } => {
-            assert_eq!((device, replaced), (DeviceId(1), true));
-            assert_eq!(error.kind(), ErrorKind::DeviceLost);
-            assert_eq!(error.device(), Some(name.as_str()));
-        }
-        other => panic!("expected the loss, got {other:?}"),
-    }
-    // Nothing of before is there, and new work runs.
-    let error = rig.run(vec![readback(0, slot(1, 256, 16), DType::F32, 4)]).unwrap_err();
-    assert!(error.message().contains("allocation 1"), "{error}");
-    let done = rig.run(scale(1)).unwrap();
-    assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
-    assert_eq!(held.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
-    rig.stop();
-}
-
-#[test]
-fn batches_that_wait_behind_a_loss_fail_with_it_in_order_and_before_it_is_told() {
-    let config = injected(Injection { lose_device_at_batch: Some(2), ..Injection::default() });
-    let Some(mut rig) = rig_with(config, SCALE_WGSL) else { return };
-    for first in 1..6 {
-        rig.submit(scale(first));
-    }
-    let mut ended = Vec::new();
-    let mut lost_after = None;
-    while ended.len() < 5 || lost_after.is_none() {
-        match rig.event() {
-            DeviceEvent::BatchFinished { batch, .. } => ended.push((batch.0, true)),
-            DeviceEvent::BatchFailed { batch, .. } => ended.push((batch.0, false)),
-            DeviceEvent::Lost { .. } => lost_after = Some(ended.len()),
-            DeviceEvent::ReadbackDone { .. } => {}
-        }
-    }
-    assert_eq!(ended.iter().map(|e| e.0).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
-    // The first two may have finished or gone down with the device.
-    assert_eq!(ended[2..], [(2, false), (3, false), (4, false)]);
-    assert_eq!(lost_after, Some(5));
-    let id = rig.submit(scale(9));
-    assert!(rig.wait(id).is_ok());
-    rig.stop();
-}
-
-#[test]
-fn the_first_batch_is_held_until_it_is_released() {
-    let hold = Arc::new(Hold::default());
-    let config = injected(Injection { hold_first_batch: Some(hold.clone()), ..Injection::default() });
-    let Some(mut rig) = rig_with(config, SCALE_WGSL) else { return };
-    let (first, second) = (rig.submit(scale(1)), rig.submit(scale(2)));
-    assert!(rig.events.recv_timeout(Duration::from_millis(150)).is_err());
-    hold.release();
-    assert!(rig.wait(first).is_ok());
-    assert!(rig.wait(second).is_ok());
     rig.stop();
 }
 

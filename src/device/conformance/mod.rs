@@ -1,0 +1,88 @@
+//! What every backend has to do: one list of cases, which runs on the host, on the fake device and on whatever adapter
+//! there is.
+//!
+//! In: backends, behind their drivers. Out: failures that name the backend. Ops and forms are batches that [`Work`]
+//! writes down for a device's numbers, and every backend has to read back what the host does (`agree`); that the host
+//! is right, the tests of kernels say. Memory, order, limits, faults and losses are asserted outright. A new backend is
+//! one more `Which`.
+
+mod element;
+mod faults;
+mod forms;
+mod library;
+mod limits;
+mod memory;
+mod order;
+mod rig;
+mod work;
+
+use crate::graph::{DType, Scalar};
+use crate::host_buffer::HostBuffer;
+use crate::injection::Injection;
+use rig::{Rig, Which};
+use std::sync::Arc;
+use work::Work;
+
+/// Runs a case on each backend.
+fn everywhere(case: impl FnMut(&mut Rig)) {
+    everywhere_with(Injection::default, case);
+}
+
+/// Runs a case on each backend, with what it injects.
+fn everywhere_with(injection: impl Fn() -> Injection, mut case: impl FnMut(&mut Rig)) {
+    for which in Which::ALL {
+        let Some(mut rig) = Rig::open(which, injection()) else { continue };
+        // Shown where the case fails.
+        eprintln!("on {}", rig.handle.info.name);
+        case(&mut rig);
+        rig.stop();
+    }
+}
+
+/// What a device read back, each with a label.
+type Read = Vec<(String, Arc<HostBuffer>)>;
+
+/// Has a device do the work that a case writes down; what it read back.
+fn run(rig: &mut Rig, case: impl FnOnce(&mut Work)) -> Read {
+    let mut work = Work::of(&rig.handle.info, rig.next_buffer);
+    case(&mut work);
+    rig.next_buffer = work.next_buffer;
+    let done = rig.run(work.commands).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(done.faults, [0u32; 0]);
+    work.labels.into_iter().zip(done.data.into_iter().map(|(_, data)| data)).collect()
+}
+
+/// Every backend reads back what the host does: floats may be `ulps` units of their last place apart, or next to
+/// nothing where they are about zero. A result that a backend lacks is left out.
+fn agree(ulps: f64, case: impl Fn(&mut Work)) {
+    let mut expected: Read = Vec::new();
+    everywhere(|rig| {
+        let read = run(rig, &case);
+        if expected.is_empty() {
+            expected = read;
+            return;
+        }
+        assert!(!read.is_empty());
+        for (label, data) in read {
+            let (_, meant) = expected.iter().find(|(known, _)| *known == label).expect("the host has every result");
+            assert_same(&label, meant, &data, ulps);
+        }
+    });
+}
+
+/// Compares element by element; any NaN is as good as another.
+fn assert_same(label: &str, expected: &HostBuffer, read: &HostBuffer, ulps: f64) {
+    assert_eq!((expected.dtype(), expected.len()), (read.dtype(), read.len()), "{label}");
+    let (unit, tiny) = match expected.dtype() {
+        DType::F32 => (f64::from(f32::EPSILON), 2e-6),
+        DType::F64 => (f64::EPSILON, 1e-12),
+        _ => (0.0, 0.0),
+    };
+    for at in 0..expected.len() {
+        let (meant, got): (Scalar, Scalar) = (expected.scalar(at), read.scalar(at));
+        let (x, y) = (meant.as_f64(), got.as_f64());
+        let close = (x - y).abs() <= ulps * unit * x.abs().max(y.abs()) || (ulps > 0.0 && (x - y).abs() <= tiny);
+        let same = meant.bits() == got.bits() || x == y || (x.is_nan() && y.is_nan()) || (unit > 0.0 && close);
+        assert!(same, "{label}, element {at}: {got} where the host has {meant}");
+    }
+}
