@@ -6,7 +6,7 @@
 use super::handle::{Array, UNRECORDED};
 use super::runtime::IntoDevice;
 use crate::config::DeviceChoice;
-use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::device::DeviceInfo;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::DeviceId;
 use std::panic::Location;
@@ -70,7 +70,7 @@ impl Array {
 
     /// Whether it is pinned to a GPU.
     pub fn is_on_gpu(&self) -> bool {
-        self.pinned_to().is_some_and(|d| d.kind == DeviceKind::Gpu)
+        self.pinned_to().is_some_and(DeviceInfo::is_accelerator)
     }
 
     /// The same handle with the pin of its operands.
@@ -113,7 +113,7 @@ impl super::link::Link {
     pub(super) fn device(&self, choice: DeviceChoice) -> Result<Option<&DeviceInfo>> {
         // A GPU that was left for later is opened now; the host is there.
         let all = || self.devices.all();
-        let gpu = || all().iter().find(|d| d.kind == DeviceKind::Gpu);
+        let gpu = || all().iter().find(|d| d.is_accelerator());
         // Without a number, the best adapter was opened: number 0.
         let opened = match self.config.device {
             DeviceChoice::Gpu(Some(number)) => number,
@@ -121,7 +121,7 @@ impl super::link::Link {
         };
         let found = match choice {
             DeviceChoice::Auto => return Ok(None),
-            DeviceChoice::Host => self.devices.open().iter().find(|d| d.id == DeviceId::HOST),
+            DeviceChoice::Host => self.devices.host(),
             DeviceChoice::Gpu(None) => gpu(),
             DeviceChoice::Gpu(Some(number)) => gpu().filter(|_| number == opened),
         };

@@ -191,7 +191,7 @@ fn make(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> M
 
 /// Whether an op of so many elements on known data is computed at once.
 pub(crate) fn folds(home: &Home, elements: usize, pin: Option<DeviceId>) -> bool {
-    elements <= home.fold_elements_max && pin.unwrap_or(DeviceId::HOST) == DeviceId::HOST
+    elements <= home.fold_elements_max && pin.is_none_or(|device| home.link.devices.is_fallback(device))
 }
 
 /// The array that carries the error where a session has no room for a source of so many elements; `None` where it has.

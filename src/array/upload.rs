@@ -142,8 +142,7 @@ fn bytes_of<T: Element>(shape: &Shape) -> u64 {
 
 /// What writers may give out.
 fn budget(home: &Home) -> u64 {
-    let open = home.link.devices.open();
-    open.iter().find(|d| d.id == DeviceId::HOST).map_or(u64::MAX, |host| host.budget_bytes)
+    home.link.devices.host_now().map_or(u64::MAX, |host| host.budget_bytes)
 }
 
 /// A session that waits for memory to fill. What is let go of meanwhile does not stay on its tape.

@@ -314,6 +314,11 @@ impl DeviceInfo {
         }
     }
 
+    /// Whether it works beside the host, with a budget of its own: what programs call a GPU.
+    pub fn is_accelerator(&self) -> bool {
+        !self.capabilities.owns_host_budget
+    }
+
     /// Bytes an element takes in this device's memory.
     pub fn element_bytes(&self, dtype: DType) -> u64 {
         let bytes = if self.capabilities.pads_narrow_types { dtype.gpu_bytes() } else { dtype.bytes() };

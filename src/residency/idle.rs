@@ -5,7 +5,6 @@
 
 use super::state::State;
 use crate::contract::messages::residency::ResidencyInstruction;
-use crate::ids::DeviceId;
 
 /// Bytes that go at a time at least, of a device; more than that goes by halves.
 const STEP_BYTES_MIN: u64 = 1 << 20;
@@ -27,7 +26,7 @@ impl State {
                 let Some((buffer, bytes)) = pool.trim_unused(since) else { break };
                 buffers.push(buffer);
                 // The host's device keeps them on its shelf, which counts what goes back from there.
-                if device.info.id != DeviceId::HOST {
+                if device.info.is_accelerator() {
                     self.totals.bytes_returned += bytes;
                 }
                 left = left.saturating_sub(bytes);

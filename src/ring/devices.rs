@@ -64,9 +64,20 @@ struct Inner {
 }
 
 impl Devices {
-    /// The host, which is open from the beginning.
+    /// The device that owns the host's budget, which is open from the beginning, with the budget that it had then.
     pub fn host(&self) -> Option<&DeviceInfo> {
-        self.first.iter().find(|device| device.id == DeviceId::HOST)
+        self.first.iter().find(|device| device.capabilities.owns_host_budget)
+    }
+
+    /// The same with the budget that other devices have left it.
+    pub fn host_now(&self) -> Option<&DeviceInfo> {
+        self.open().iter().find(|device| device.capabilities.owns_host_budget)
+    }
+
+    /// Whether this is the device that serves where another one refuses or is gone: what is folded is computed as there,
+    /// and where it is gone itself, nothing takes its place.
+    pub fn is_fallback(&self, device: DeviceId) -> bool {
+        self.first.iter().any(|info| info.id == device && info.capabilities.runs_all)
     }
 
     pub(super) fn new(

@@ -460,7 +460,7 @@ impl Loop {
                 }
                 if !self.give(device, DeviceInstruction::Submit(batch)) {
                     // A GPU's thread says, when it ends, that the device is lost; it has no mailbox any more by then.
-                    let lost = device != DeviceId::HOST;
+                    let lost = !self.edges.devices.is_fallback(device);
                     let kind = if lost { ErrorKind::DeviceLost } else { ErrorKind::Internal };
                     let error = Error::new(kind, "the device's thread has ended");
                     let event = DeviceEvent::BatchFailed { device, batch: id, error };

@@ -63,7 +63,7 @@ impl State {
             let record = self.close_region(id, out);
             let readbacks: SmallVec<[ValueId; 4]> = record.region.readbacks.iter().copied().collect();
             let (session, credits) = (record.region.session, record.credits);
-            let lineage = Lineage::of(record).filter(|_| !outputs.is_empty());
+            let lineage = Lineage::of(record, self.fallback()).filter(|_| !outputs.is_empty());
             let (mut touched, mut spent) = (Entries::new(), SmallVec::<[(ValueId, Error); 1]>::new());
             for (value, error) in outputs {
                 let at = self.graph.find(value).expect("SCHED-8: an output is live");
@@ -180,7 +180,7 @@ impl State {
     fn restart(&mut self, id: RegionId) -> RegionId {
         let again = self.regions.requeue(id);
         if !self.is_open(self.regions[&again].region.device) {
-            move_to_host(Arc::make_mut(&mut self.regions.at(again).region));
+            move_to(self.fallback(), Arc::make_mut(&mut self.regions.at(again).region));
         }
         let region = self.regions[&again].region.clone();
         for input in &region.inputs {
@@ -308,10 +308,11 @@ impl State {
             Home::Coming(_) | Home::Lazy | Home::Failed(_) => return,
         }
         self.log.note(value, What::Lost);
+        let fallback = self.fallback();
         let live = &mut self.graph[at];
         live.known = false;
         if live.host.is_some() {
-            live.made = DeviceId::HOST;
+            live.made = fallback;
             live.homes = 1;
             self.regions.go_stale(live.regions.iter().copied());
             return;
@@ -338,12 +339,13 @@ impl State {
         }
         self.stalled[number] = false;
         self.again.clear();
-        if replaced || device == DeviceId::HOST {
+        if replaced || self.is_fallback(device) {
             return;
         }
         self.gone[number] = true;
+        let fallback = self.fallback();
         for record in self.regions.waiting_mut().filter(|r| r.region.device == device) {
-            move_to_host(Arc::make_mut(&mut record.region));
+            move_to(fallback, Arc::make_mut(&mut record.region));
         }
     }
 
@@ -395,7 +397,8 @@ fn deadline() -> Error {
     Error::new(ErrorKind::Shutdown, "the runtime was shut down before the value was computed")
 }
 
-pub(super) fn move_to_host(region: &mut crate::contract::region::Region) {
-    region.device = DeviceId::HOST;
+/// Sends a region to the device that serves in place of one that is gone.
+pub(super) fn move_to(fallback: DeviceId, region: &mut crate::contract::region::Region) {
+    region.device = fallback;
     region.placement.reason = "the device that it was placed on is gone";
 }

@@ -86,11 +86,11 @@ pub(super) struct Lineage {
 }
 
 impl Lineage {
-    /// How a finished region's outputs could be made again: on the host nothing is lost, an input that ended with the
+    /// How a finished region's outputs could be made again: on the fallback nothing is lost, an input that ended with the
     /// region is not there any more, and what was made again before is not a third time.
-    pub fn of(record: Record) -> Option<Arc<Lineage>> {
+    pub fn of(record: Record, fallback: DeviceId) -> Option<Arc<Lineage>> {
         let Record { mut region, order, attempt, .. } = record;
-        let lasting = region.device != DeviceId::HOST && region.inputs.iter().all(|input| !input.dies);
+        let lasting = region.device != fallback && region.inputs.iter().all(|input| !input.dies);
         (lasting && attempt.number() == 0).then(|| {
             // Host data lives as long as its value does.
             if region.inputs.iter().any(|input| input.source.is_some()) {

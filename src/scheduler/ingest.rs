@@ -429,7 +429,7 @@ impl State {
             id: self.regions.take_numbers(1),
             session,
             weight: 1,
-            device: if self.is_open(live.made) { live.made } else { crate::ids::DeviceId::HOST },
+            device: if self.is_open(live.made) { live.made } else { self.fallback() },
             nodes: Vec::new(),
             inputs: vec![RegionInput {
                 value: live.node.value,

@@ -133,7 +133,7 @@ impl State {
             DeviceChoice::Gpu(_) if self.opening.is_promised() => {
                 cut.needs_device |= cut.nodes.iter().any(|n| n.place.component != PINNED && n.runs());
             }
-            DeviceChoice::Gpu(_) => match self.devices.iter().find(|d| d.id != DeviceId::HOST) {
+            DeviceChoice::Gpu(_) => match self.devices.iter().find(|d| d.is_accelerator()) {
                 Some(gpu) if self.is_open(gpu.id) => self.prefer(cut, gpu.id, "asked for", |_| true, true),
                 _ => {
                     for node in cut.nodes.iter_mut().filter(|n| n.place.component != PINNED) {
@@ -267,24 +267,38 @@ impl State {
         for nodes in &members {
             let host = self.estimate(cut, nodes, &self.devices[0]);
             let mut estimates: SmallVec<[(u8, f64); 2]> = SmallVec::new();
-            estimates.push((DeviceId::HOST.0, host.us));
-            for &device in candidates.iter().filter(|d| **d != DeviceId::HOST) {
+            estimates.push((self.fallback().0, host.us));
+            for &device in candidates.iter().filter(|d| !self.is_fallback(**d)) {
                 estimates.push((device.0, self.estimate(cut, nodes, &self.devices[device.0 as usize]).us));
             }
             // The first of equals: the host stands first.
             let mut best = estimates.iter().fold(estimates[0], |best, e| if e.1 < best.1 { *e } else { best });
             if self.opening.is_promised() {
                 cut.needs_device |= self.could_pay(cut, nodes, host);
-            } else if best.0 != DeviceId::HOST.0 && !self.could_pay(cut, nodes, host) {
+            } else if !self.is_fallback(DeviceId(best.0)) && !self.could_pay(cut, nodes, host) {
                 best = estimates[0];
             }
-            choices.push((DeviceId(best.0), if best.0 == 0 { "cheaper on the host" } else { "cheaper on the GPU" }));
+            choices.push((DeviceId(best.0), self.cheaper_on(DeviceId(best.0))));
             cut.estimates.push(estimates);
         }
         for &device in &candidates {
-            let reason = if device == DeviceId::HOST { "cheaper on the host" } else { "cheaper on the GPU" };
-            self.prefer(cut, device, reason, |c| choices[c as usize].0 == device, false);
+            self.prefer(cut, device, self.cheaper_on(device), |c| choices[c as usize].0 == device, false);
         }
+    }
+
+    /// Why a component runs there, in words.
+    fn cheaper_on(&self, device: DeviceId) -> &'static str {
+        if self.is_fallback(device) { "cheaper on the host" } else { "cheaper on the GPU" }
+    }
+
+    /// The device that serves where another one refuses or is gone: the first, which runs all and is never given up.
+    pub(super) fn fallback(&self) -> DeviceId {
+        self.devices[0].id
+    }
+
+    /// Whether it is this one.
+    pub(super) fn is_fallback(&self, device: DeviceId) -> bool {
+        device == self.fallback()
     }
 
     /// Whether a component could be worth a GPU, however fast that is. What began on one may go on there. The host's
@@ -345,7 +359,7 @@ impl State {
                 moved_bytes += bytes;
             }
             kernels += if is_library(&live.node.op) { 1.0 } else { 0.0 };
-            if info.id != DeviceId::HOST && node.root && !live.gathers.is_empty() {
+            if info.is_accelerator() && node.root && !live.gathers.is_empty() {
                 to_host = true;
                 transfer_us += readback_us(live.node.meta.bytes() as f64, info);
             }
@@ -381,7 +395,7 @@ impl State {
         };
         let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
         if homes & (1 << device.0) != 0 {
-            return (bytes, 0.0, made == device && device != DeviceId::HOST);
+            return (bytes, 0.0, made == device && info.is_accelerator());
         }
         let made = &self.devices[made.0 as usize];
         let mut us = 0.0;

@@ -5,7 +5,7 @@
 //! cutting, and end nothing themselves.
 
 use super::cancel::joined;
-use super::completion::move_to_host;
+use super::completion::move_to;
 use super::graph::Home;
 use super::lineage::part_of;
 use super::regions::{Attempt, Cause, Record};
@@ -65,7 +65,7 @@ impl State {
         let (credits, cut_at_ns) = (if number == 0 { whole.credits } else { 0 }, whole.cut_at_ns);
         let order = whole.order + number as u64;
         if !self.is_open(region.device) {
-            move_to_host(&mut region);
+            move_to(self.fallback(), &mut region);
         }
         let mut record = Record::new(region, order, Cause::Demand);
         record.attempt = Attempt::Part;

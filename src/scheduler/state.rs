@@ -143,7 +143,7 @@ pub(super) const PARTS_MAX: usize = 64;
 impl State {
     /// A scheduler for these devices; the first is the host.
     pub fn new(devices: Vec<DeviceInfo>, config: &Config) -> State {
-        assert!(devices.first().is_some_and(|d| d.id == DeviceId::HOST), "SCHED: device 0 is the host");
+        assert!(devices.first().is_some_and(|d| !d.is_accelerator()), "SCHED: device 0 is the host");
         State {
             choice: config.device,
             gone: vec![false; devices.len()],

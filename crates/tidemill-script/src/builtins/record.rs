@@ -6,7 +6,6 @@ use crate::env::Env;
 use crate::error::{Flow, Stop, fail};
 use crate::value::{Class, Dims, Lazy, Value};
 use std::sync::Arc;
-use tidemill::DeviceKind;
 use tidemill::{Array, Shape};
 
 /// Whether a result of this class and size is recorded on the runtime rather than computed at once.
@@ -47,7 +46,7 @@ pub fn pin(env: &Env, value: Value) -> Flow<Value> {
     match value {
         Value::Lazy(l) if l.pinned => Ok(Value::Lazy(l)),
         Value::Lazy(l) => {
-            let has_gpu = env.session.devices().iter().any(|d| d.kind == DeviceKind::Gpu);
+            let has_gpu = env.session.devices().iter().any(|d| d.is_accelerator());
             let array = if has_gpu { l.array.pin("gpu") } else { l.array.clone() };
             Ok(Value::Lazy(Arc::new(Lazy::new(array, l.class, true, l.may_fault)?)))
         }

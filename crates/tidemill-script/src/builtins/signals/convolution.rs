@@ -12,7 +12,6 @@ use crate::value::{Class, Dims, Tensor, Value};
 use crate::vm::Interp;
 use faer::Mat;
 use num_complex::Complex64;
-use tidemill::DeviceKind;
 
 /// The functions.
 pub static ROWS: &[Builtin] = &[row(
@@ -131,7 +130,7 @@ fn recorded(env: &Env, a: &Value, b: &Value, class: Class, part: Part) -> Flow<O
         return Ok(None);
     }
     // Asked for last: it opens the GPU.
-    if !env.session.devices().iter().any(|device| device.kind == DeviceKind::Gpu && device.has(dtype)) {
+    if !env.session.devices().iter().any(|device| device.is_accelerator() && device.has(dtype)) {
         return Ok(None);
     }
     let kernel = env.host(b)?;

@@ -15,7 +15,7 @@ use crate::vm::Interp;
 use rustc_hash::FxHashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
-use tidemill::{DeviceKind, frontend};
+use tidemill::frontend;
 
 macro_rules! on_device {
     ($name:literal, $of:literal) => {
@@ -35,11 +35,11 @@ pub static ROWS: &[Builtin] = &[
     }),
     row("gpuDevice", 0, 1, 1, "gpuDevice (index)", "What the device is.", gpu_device),
     row("gpuDeviceCount", 0, 1, 1, "gpuDeviceCount ()", "How many GPUs there are.", |i, _, _| {
-        let gpus = i.env.session.devices().iter().filter(|d| d.kind == DeviceKind::Gpu).count();
+        let gpus = i.env.session.devices().iter().filter(|d| d.is_accelerator()).count();
         Ok(Value::from(gpus).into())
     }),
     row("canUseGPU", 0, 0, 1, "canUseGPU ()", "Whether there is a GPU.", |i, _, _| {
-        Ok(Value::Bool(i.env.session.devices().iter().any(|d| d.kind == DeviceKind::Gpu)).into())
+        Ok(Value::Bool(i.env.session.devices().iter().any(|d| d.is_accelerator())).into())
     }),
     row("wait", 0, 2, 0, "wait (gpuDevice)", "Waits until every variable has its value.", wait),
     on_device!("gpuArray.zeros", "zeros"),
@@ -177,7 +177,7 @@ fn gather(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
 
 fn gpu_device(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let devices = interp.env.session.devices();
-    let gpus: Vec<_> = devices.iter().filter(|d| d.kind == DeviceKind::Gpu).collect();
+    let gpus: Vec<_> = devices.iter().filter(|d| d.is_accelerator()).collect();
     let index = match args.first().filter(|a| !a.is_empty()) {
         Some(n) => crate::builtins::args::number(&interp.env, "gpuDevice", n)?,
         None => 1.0,
@@ -199,7 +199,7 @@ fn gpu_device(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     s.set("SupportsDouble", Value::Bool(device.has(tidemill::DType::F64)));
     s.set("TotalMemory", Value::Num(device.budget_bytes as f64));
     s.set("AvailableMemory", Value::Num(device.budget_bytes as f64));
-    s.set("DeviceAvailable", Value::Bool(device.kind == DeviceKind::Gpu));
+    s.set("DeviceAvailable", Value::Bool(device.is_accelerator()));
     s.set("DeviceSelected", Value::Bool(true));
     Ok(Value::Struct(Arc::new(s)).into())
 }
