@@ -243,3 +243,100 @@ impl Told {
         let _ = self.events.send(DeviceEvent::Lost { device: self.device, error, replaced });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::device::{DeviceInfo, DeviceKind};
+    use crate::device::backend::Driving;
+    use crate::ids::{BufferId, RegionId, SessionId};
+    use crate::stats::Counters;
+    use std::time::Duration;
+
+    /// A backend that breaks the promises of its trait.
+    struct Broken {
+        info: DeviceInfo,
+        signals: Receiver<()>,
+    }
+
+    impl Backend for Broken {
+        type Signal = ();
+
+        fn info(&self) -> &DeviceInfo {
+            &self.info
+        }
+
+        fn driving(&self) -> Driving {
+            Driving { thread: "broken".to_owned(), lane: "broken", look: Duration::ZERO }
+        }
+
+        fn signals(&self) -> Receiver<()> {
+            self.signals.clone()
+        }
+
+        fn submit(&mut self, _batch: Batch, _wrong: Wrong, _more_waits: bool) -> Result<(), DeviceLoss> {
+            panic!("it is broken")
+        }
+
+        fn release(&mut self, _buffers: Vec<BufferId>) {}
+
+        fn trim(&mut self, _all: bool) {}
+
+        fn signalled(&mut self, (): ()) -> Result<(), DeviceLoss> {
+            let error = Error::new(ErrorKind::DeviceLost, "it is gone");
+            Err(DeviceLoss { error, replaced: true })
+        }
+
+        fn finish(&mut self) {}
+    }
+
+    fn broken(signals: Receiver<()>) -> (DeviceHandle, flume::Receiver<DeviceEvent>) {
+        let (sender, events) = flume::unbounded();
+        let events_of = || Post::from(sender.clone());
+        let info = DeviceInfo::toy(DeviceId::GPU, DeviceKind::Gpu);
+        let reports = Arc::new(Told { device: info.id, events: events_of() });
+        let (config, counters) = (Arc::new(Config::default()), Arc::new(Counters::default()));
+        let context = Context { config, counters, timeline: Timeline::off(), reports };
+        (start(Broken { info, signals }, &context, events_of()).unwrap(), events)
+    }
+
+    fn submit(device: &DeviceHandle) {
+        let batch = Batch { id: BatchId(3), region: RegionId(0), session: SessionId(0), commands: Vec::new() };
+        device.reach.instructions.send(DeviceInstruction::Submit(batch)).unwrap();
+    }
+
+    #[track_caller]
+    fn assert_lost(event: DeviceEvent, words: &str, was_replaced: bool) {
+        match event {
+            DeviceEvent::Lost { device: DeviceId::GPU, error, replaced } => {
+                assert_eq!((error.kind(), replaced), (ErrorKind::DeviceLost, was_replaced));
+                assert!(error.message().contains(words), "{error}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_backend_or_the_end_of_a_thread_of_it_is_a_lost_device() {
+        let (device, events) = broken(crossbeam_channel::never());
+        submit(&device);
+        assert_lost(events.recv().unwrap(), "it is broken", false);
+        let (signal, signals) = unbounded();
+        let (_device, events) = broken(signals);
+        drop(signal);
+        assert_lost(events.recv().unwrap(), "a thread of it has ended", false);
+    }
+
+    #[test]
+    fn a_device_that_was_replaced_goes_on_until_it_is_told_to_stop() {
+        let (signal, signals) = unbounded();
+        let (device, events) = broken(signals);
+        for _ in 0..2 {
+            signal.send(()).unwrap();
+            assert_lost(events.recv().unwrap(), "it is gone", true);
+        }
+        device.reach.instructions.send(DeviceInstruction::Stop).unwrap();
+        device.threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(events.is_empty());
+    }
+}

@@ -53,6 +53,9 @@ fn lines(form: Form, dtype: DType, outer: u32, inner: u32) -> (Build, Val, Val) 
 
 /// Every fold of lines, and what each yields.
 fn reduce(work: &mut Work, dtype: DType, inner_fast: bool, (outer, inner): (u32, u32)) {
+    if !work.info.has(dtype) {
+        return;
+    }
     let given = work.given(varied(dtype, (outer * inner) as usize, 0));
     let folds = FOLDS.into_iter().filter(|monoid| dtype.is_float() || !is_of_floats(*monoid));
     for monoid in folds.filter(|monoid| inner > 0 || !is_position(*monoid)) {
@@ -89,7 +92,10 @@ fn reduce(work: &mut Work, dtype: DType, inner_fast: bool, (outer, inner): (u32,
 fn every_fold_along_both_walks_is_what_the_host_computes() {
     for inner_fast in [true, false] {
         agree(4096.0, |work| reduce(work, DType::F32, inner_fast, (33, 300)));
-        agree(0.0, |work| reduce(work, DType::I32, inner_fast, (5, 70)));
+        agree(4096.0, |work| reduce(work, DType::F64, inner_fast, (6, 90)));
+        for dtype in [DType::I32, DType::U32, DType::I64] {
+            agree(0.0, |work| reduce(work, dtype, inner_fast, (5, 70)));
+        }
     }
 }
 
@@ -101,6 +107,9 @@ fn one_long_line_and_lines_of_nothing_fold_to_what_the_host_computes() {
 
 /// Every running fold of lines.
 fn scan(work: &mut Work, dtype: DType, inner_fast: bool, (outer, inner, reverse): (u32, u32, bool)) {
+    if !work.info.has(dtype) {
+        return;
+    }
     let given = work.given(varied(dtype, (outer * inner) as usize, 0));
     for monoid in [Monoid::Sum, Monoid::Prod, Monoid::MinInclude, Monoid::MinOmit, Monoid::MaxInclude, Monoid::MaxOmit]
     {
@@ -118,7 +127,10 @@ fn scan(work: &mut Work, dtype: DType, inner_fast: bool, (outer, inner, reverse)
 fn every_running_fold_is_what_the_host_computes() {
     for reverse in [false, true] {
         agree(4096.0, |work| scan(work, DType::F32, true, (7, 40, reverse)));
-        agree(0.0, |work| scan(work, DType::I32, false, (33, 50, reverse)));
+        agree(4096.0, |work| scan(work, DType::F64, true, (5, 30, reverse)));
+        for dtype in [DType::I32, DType::U32, DType::I64] {
+            agree(0.0, |work| scan(work, dtype, false, (33, 50, reverse)));
+        }
     }
     agree(0.0, |work| scan(work, DType::I32, true, (2, 9000, false)));
 }
