@@ -108,8 +108,8 @@ pub struct Driving {
     pub thread: String,
     /// The name of its lane on the timeline.
     pub lane: &'static str,
-    /// How long the thread looks for the next instruction before it sleeps.
-    pub look: Duration,
+    /// How long the thread looks for the next instruction before it sleeps, if at all.
+    pub look: Option<Duration>,
 }
 
 /// A device is gone with all that it held.

@@ -71,7 +71,7 @@ pub(super) fn start<B: Backend>(mut backend: B, context: &Context, events: Post<
         signals: backend.signals(),
         timeline: context.timeline.clone(),
         lane: driving.lane,
-        eager: Eager::new(driving.look, info.software),
+        eager: driving.look.map(|look| Eager::new(look, info.software)),
     };
     let lost = Told { device: info.id, events };
     let (config, reports) = (context.config.clone(), context.reports.clone());
@@ -110,7 +110,8 @@ struct Ears<S> {
     signals: Receiver<S>,
     timeline: Timeline,
     lane: &'static str,
-    eager: Eager,
+    /// None where the thread sleeps at once.
+    eager: Option<Eager>,
 }
 
 impl<B: Backend> Desk<B> {
@@ -140,10 +141,12 @@ impl<B: Backend> Desk<B> {
         news.recv(&signals);
         news.recv(&mailbox);
         loop {
-            let look = ears.eager.begin();
-            while mailbox.is_empty() && signals.is_empty() && look.again() {}
-            if !mailbox.is_empty() {
-                ears.eager.end(&look);
+            if let Some(eager) = &mut ears.eager {
+                let look = eager.begin();
+                while mailbox.is_empty() && signals.is_empty() && look.again() {}
+                if !mailbox.is_empty() {
+                    eager.end(&look);
+                }
             }
             // What there is to hear is taken under the lock (DRIVE-1).
             news.ready();
@@ -251,7 +254,6 @@ mod tests {
     use crate::device::backend::Driving;
     use crate::ids::{BufferId, RegionId, SessionId};
     use crate::stats::Counters;
-    use std::time::Duration;
 
     /// A backend that breaks the promises of its trait.
     struct Broken {
@@ -267,7 +269,7 @@ mod tests {
         }
 
         fn driving(&self) -> Driving {
-            Driving { thread: "broken".to_owned(), lane: "broken", look: Duration::ZERO }
+            Driving { thread: "broken".to_owned(), lane: "broken", look: None }
         }
 
         fn signals(&self) -> Receiver<()> {

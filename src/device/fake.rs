@@ -24,7 +24,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Arrays that one of its kernels may bind, parameters and fault words included.
 const BINDINGS_MAX: u32 = 8;
@@ -262,7 +262,7 @@ impl Backend for Fake {
     }
 
     fn driving(&self) -> Driving {
-        Driving { thread: "tidemill-fake".to_owned(), lane: "fake", look: Duration::ZERO }
+        Driving { thread: "tidemill-fake".to_owned(), lane: "fake", look: None }
     }
 
     fn signals(&self) -> Receiver<Infallible> {

@@ -142,7 +142,7 @@ impl Backend for Queue {
 
     fn driving(&self) -> Driving {
         let thread = format!("tidemill-gpu{}-queue", self.info.id.0);
-        Driving { thread, lane: "gpu queue", look: LOOK_FOR_WORK }
+        Driving { thread, lane: "gpu queue", look: Some(LOOK_FOR_WORK) }
     }
 
     fn compiler(&self) -> Arc<dyn Compiler> {

@@ -22,7 +22,6 @@ use crate::timeline::{Detail, Lane, flow};
 use crossbeam_channel::Receiver;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A launch that is estimated to take so many microseconds runs beside others.
 const LAUNCH_APART_US: f64 = 3000.0;
@@ -100,7 +99,7 @@ impl Backend for Host {
 
     fn driving(&self) -> Driving {
         // A wait of the host's thread takes a core from its own workers.
-        Driving { thread: "tidemill-host".to_owned(), lane: "host", look: Duration::ZERO }
+        Driving { thread: "tidemill-host".to_owned(), lane: "host", look: None }
     }
 
     fn signals(&self) -> Receiver<Landed> {
