@@ -10,8 +10,10 @@ use crate::kernels::ir::{Access, Form, Geometry, IndexOp, Run};
 
 /// Elements of each op: whole groups of four, and some more.
 const ELEMENTS: usize = 203;
-/// Ops of one kernel.
-const OPS: usize = 12;
+/// Ops of one kernel. An H100's compiler fails over a dozen ops of `i64` in one, which takes the device along.
+fn ops_of_a_kernel(input: DType) -> usize {
+    if input == DType::I64 { 1 } else { 12 }
+}
 
 /// The ops but casts, by what they yield of a dtype; all of them, or those that every device runs.
 fn ops(input: DType, output: DType, runs_all: bool) -> Vec<ElementOp> {
@@ -46,7 +48,7 @@ fn taken(op: ElementOp) -> Vec<usize> {
 
 /// Kernels of these ops, whose results stand one after the other in one array.
 fn apply_all(work: &mut Work, given: &[Array; 4], ops: &[ElementOp], output: DType) {
-    for ops in ops.chunks(OPS) {
+    for ops in ops.chunks(ops_of_a_kernel(given[0].dtype)) {
         let out = work.array(output, ops.len() * ELEMENTS);
         let mut build = Build::new(Form::Map);
         let operands = given.map(|array| build.operand(array.dtype, Access::Read));
@@ -131,7 +133,7 @@ fn the_host_computes_what_the_op_table_means() {
                 apply_all(work, &given, &ops, output);
             });
             rig.stop();
-            for (ops, (label, data)) in ops.chunks(OPS).zip(&read) {
+            for (ops, (label, data)) in ops.chunks(ops_of_a_kernel(input)).zip(&read) {
                 for (number, &op) in ops.iter().enumerate() {
                     for i in 0..ELEMENTS {
                         let args: Vec<_> = taken(op).into_iter().map(|argument| given[argument].scalar(i)).collect();
