@@ -123,6 +123,14 @@ pub enum Run {
     Same,
     /// Exactly the flat index of the iteration space.
     Flat,
+    /// Neighbours in memory are not neighbouring lanes but those `stride` apart, for `extent` of these, in a `Map`: a
+    /// transpose. Both are parameter slots, and the same for all such loads of a kernel.
+    Across {
+        /// How far neighbours in memory are apart in the flat index.
+        stride: u32,
+        /// How many there are in a row.
+        extent: u32,
+    },
     /// Anything.
     Any,
 }
@@ -425,9 +433,17 @@ impl Kernel {
     pub fn width(&self) -> u32 {
         match self.form {
             Form::Scan { .. } => 1,
-            _ if self.is_wide() => 1,
+            _ if self.is_wide() || self.across().is_some() => 1,
             Form::Reduce { .. } | Form::Map => 4,
         }
+    }
+
+    /// The slots of stride and extent of its loads that run across the flat index, if it has such loads.
+    pub fn across(&self) -> Option<(u32, u32)> {
+        self.insts.iter().find_map(|inst| match inst.op {
+            InstOp::Load { run: Run::Across { stride, extent }, .. } => Some((stride, extent)),
+            _ => None,
+        })
     }
 
     /// Outputs that an invocation of a `Reduce` works on: the `width` elements of a form that is not inner-fast are of
@@ -444,17 +460,30 @@ impl Kernel {
     pub fn rounds(&self) -> u32 {
         let elements = self.insts.iter().filter(|inst| inst.level == Level::Element).count();
         let random = |inst: &Inst| matches!(inst.op, InstOp::Random { .. });
+        if self.across().is_some() {
+            return ACROSS_TILE * ACROSS_TILE / WORKGROUP;
+        }
         if elements > TWO_ROUNDS_INSTS_MAX || self.insts.iter().any(random) {
             return 1;
         }
+        // Accumulators of several components, of each level, take the registers of loads in flight.
+        let heavy = |inst: &Inst| match &inst.op {
+            InstOp::Reduce { monoid, .. } => monoid.is_moments() || *monoid == Monoid::ExpSum,
+            _ => false,
+        };
         match self.form {
             Form::Map => 1 + (self.width() > 1) as u32,
+            Form::Reduce { .. } if self.insts.iter().any(heavy) => 1,
             Form::Reduce { .. } if elements <= FOUR_ROUNDS_INSTS_MAX => 4,
             Form::Reduce { .. } => 2,
             Form::Scan { .. } => 1,
         }
     }
 }
+
+/// Elements along each side of a tile of a kernel with loads across.
+#[cfg(feature = "gpu")]
+pub const ACROSS_TILE: u32 = 32;
 
 /// A body with more instructions an element than this takes one group of elements at a time.
 #[cfg(feature = "gpu")]

@@ -7,8 +7,9 @@
 //! element, so that their loads are harmless, but arbitrary values: they store nothing and raise no fault.
 
 use super::Target;
+use super::across;
 use super::memory::{Accessor, Memory, is_group_store};
-use super::types::{from_words, lanes, register, splat, typed};
+use super::types::{from_storage, from_words, lanes, register, splat, typed};
 use crate::graph::{DType, Dist};
 use crate::kernels::element::wgsl::Functions;
 use crate::kernels::ir::{Form, IndexCompare, IndexOp, InstOp, Kernel, Level, Run, Store, Val};
@@ -21,6 +22,8 @@ pub(super) struct Body<'k> {
     pub(super) width: u32,
     /// Lanes of what varies with the outer index only.
     pub(super) outer_width: u32,
+    /// Whether loads run across the flat index.
+    pub(super) is_across: bool,
     /// Which of an invocation's groups of elements is being written.
     pub(super) round: u32,
     pub(super) functions: Functions,
@@ -36,6 +39,7 @@ impl<'k> Body<'k> {
             kernel,
             width: kernel.width(),
             outer_width: kernel.outer_width(),
+            is_across: kernel.across().is_some(),
             round: 0,
             functions: Functions::new(target.profile, target.precision, target.i64),
             memory: Memory::new(kernel, target.takes_immediates(kernel)),
@@ -140,7 +144,7 @@ impl<'k> Body<'k> {
         self.round = 0;
     }
 
-    fn instruction(&mut self, val: Val) {
+    pub(super) fn instruction(&mut self, val: Val) {
         let kernel = self.kernel;
         let inst = kernel.inst(val);
         let width = self.lanes_of(val);
@@ -175,6 +179,10 @@ impl<'k> Body<'k> {
         let dtype = self.kernel.inst(val).dtype;
         let width = self.lanes_of(val);
         let index_lanes = self.lanes_of(index);
+        if let Run::Across { .. } = run {
+            let element = from_storage(dtype, 1, &across::taken(self, val));
+            return self.line(format!("let {name} = {element};"));
+        }
         let whole = if width == 1 {
             self.memory.load(operand, Accessor::Load, &self.name(index))
         } else if run == Run::Same && index_lanes > 1 && self.outer_width > 1 {
@@ -240,10 +248,15 @@ impl<'k> Body<'k> {
             self.line(format!("{name} = {group};"));
         }
         self.line("} else {");
-        for (name, index) in &names {
+        for (round, (name, index)) in names.iter().enumerate() {
             let each: Vec<String> =
                 lanes(index, 4).iter().map(|lane| self.memory.load(operand, Accessor::Load, lane)).collect();
-            self.line(format!("{name} = {ty}({});", each.join(", ")));
+            let whole = format!("{name} = {ty}({});", each.join(", "));
+            // Short lines end before the later rounds.
+            self.line(match round {
+                0 => whole,
+                _ => format!("if (group_here_{round} < groups_here) {{ {whole} }}"),
+            });
         }
         self.line("}");
     }
@@ -292,7 +305,7 @@ impl<'k> Body<'k> {
     /// element is done for outputs, of which the last stands for those that are not there.
     fn inside(&self, width: u32, is_element: bool, guard: Option<Val>) -> Option<Vec<String>> {
         let guard = guard.map(|guard| lanes(&self.value(guard, width), width));
-        if width == 1 || !is_element {
+        if (width == 1 && !self.is_across) || !is_element {
             return guard;
         }
         let inside = lanes(&self.local("inside"), width);
@@ -316,13 +329,17 @@ impl<'k> Body<'k> {
         let dtype = self.kernel.inst(val).dtype;
         let width = self.lanes_of(val);
         let words: [String; 5] = std::array::from_fn(|word| self.parameter(key + word as u32));
+        let of = element;
         let element = self.value(element, width);
         let range = range.map(|(low, span)| (self.value(low, width), self.value(span, width)));
         let flat = width == 4 && run == Run::Flat;
         let functions = &mut self.functions;
         let mut draw =
             |flat| random::wgsl(functions, dist, dtype, width, words.clone(), element.clone(), flat, range.clone());
-        if flat && self.kernel.form != Form::Map {
+        // A full reduction's own index begins a group of four at every step.
+        let is_own = self.kernel.form == (Form::Reduce { inner_fast: true })
+            && matches!(self.kernel.inst(of).op, InstOp::Inner);
+        if flat && self.kernel.form != Form::Map && !is_own {
             // Rows of a reduction may begin anywhere: four lanes share a call only where they are one group.
             let (shared, alone) = (draw(true), draw(false));
             self.line(format!("var {name}: {};", typed(dtype, width)));

@@ -7,11 +7,11 @@
 //!   a tree that the header fixes.
 //! - WGSL-5: invocations beyond the last item of a reduction fold and store nothing.
 //!
-//! A lane of a reduction makes `ceil(CHUNK / (lanes * width))` steps; Mesa's software device stops a loop
-//! silently at 65,535 steps, nested ones counted together. `reduce_plan` keeps a lane of an `inner_fast` form
-//! below 4,096 steps for every size; another form stays below the limit up to 524,280 reduced elements an output.
+//! A lane of a reduction makes at most `ceil(CHUNK / lanes)` steps; Mesa's software device stops a loop silently at 65,535
+//! steps, nested ones counted together. `reduce_plan` keeps a lane at 4,096 steps or fewer for every size.
 //! A scan makes `ceil(INNER / 256)` steps, or `ceil(CHUNK / 256)` where lines are cut.
 
+use super::across;
 use super::body::{Body, component};
 use super::memory::Accessor;
 use super::monoid::Fold;
@@ -34,6 +34,7 @@ pub(super) struct Entry {
 pub(super) fn entry(body: &mut Body) -> Entry {
     let mut shared = Shared::new();
     match body.kernel.form {
+        Form::Map if body.is_across => across::map(body, &mut shared),
         Form::Map => map(body),
         Form::Reduce { inner_fast } => reduce(body, inner_fast, &mut shared),
         Form::Scan { .. } => scan::scan(body, &mut shared),

@@ -95,7 +95,13 @@ impl Fold {
     }
 
     /// As [`Fold::merge`], lane by lane.
-    pub(super) fn merge_lanes(&self, functions: &mut Functions, width: u32, acc: &[String], other: &[String]) -> Vec<String> {
+    pub(super) fn merge_lanes(
+        &self,
+        functions: &mut Functions,
+        width: u32,
+        acc: &[String],
+        other: &[String],
+    ) -> Vec<String> {
         match self.monoid {
             Monoid::Moments | Monoid::MomentsWhere => self.chan(width, acc, other),
             Monoid::Squares => acc.iter().zip(other).map(|(a, b)| format!("{a} = {a} + {b};")).collect(),
