@@ -337,8 +337,8 @@ impl<'k> Body<'k> {
         let mut draw =
             |flat| random::wgsl(functions, dist, dtype, width, words.clone(), element.clone(), flat, range.clone());
         // A full reduction's own index begins a group of four at every step.
-        let is_own = self.kernel.form == (Form::Reduce { inner_fast: true })
-            && matches!(self.kernel.inst(of).op, InstOp::Inner);
+        let is_own =
+            self.kernel.form == (Form::Reduce { inner_fast: true }) && matches!(self.kernel.inst(of).op, InstOp::Inner);
         if flat && self.kernel.form != Form::Map && !is_own {
             // Rows of a reduction may begin anywhere: four lanes share a call only where they are one group.
             let (shared, alone) = (draw(true), draw(false));
