@@ -47,6 +47,9 @@ pub struct Builder {
     /// Parameters by origin, once there are more than `SEARCHED_MAX`.
     origin_of: FxHashMap<(Origin, DType), Val>,
     sites: Vec<(u32, u32)>,
+    /// Linear indices whose neighbours in memory lie along a run of the space's dimensions that does not begin with its
+    /// first: the index, the run's first dimension, one past its last.
+    pub across: SmallVec<[(Val, usize, usize); 2]>,
 }
 
 impl Builder {

@@ -83,7 +83,7 @@ impl Space {
     }
 
     /// The product of extents over a run of dimensions, of those that are folded as `d` is.
-    fn product(&self, builder: &mut Builder, like: usize, from: usize, to: usize) -> Option<Val> {
+    pub fn product(&self, builder: &mut Builder, like: usize, from: usize, to: usize) -> Option<Val> {
         let mut mask = 0u16;
         let mut product = 1u64;
         for d in from..to {
@@ -206,6 +206,7 @@ pub fn linear(builder: &mut Builder, space: &Space, at: &At, shape: &Shape, owne
 
 fn sum(builder: &mut Builder, space: &Space, list: &[Coordinate], shape: &Shape, owner: u32) -> Val {
     let mut total: Option<Val> = None;
+    let mut fastest: Option<(usize, usize)> = None;
     let mut d = 0;
     while d < list.len().min(shape.rank()) {
         let mut to = d + 1;
@@ -219,6 +220,9 @@ fn sum(builder: &mut Builder, space: &Space, list: &[Coordinate], shape: &Shape,
                     (Coordinate::Space(a), Coordinate::Space(b)) => (a as usize, b as usize + 1),
                     _ => unreachable!("FUSE-5: a joined run is of space coordinates"),
                 };
+                if total.is_none() && (0..d).all(|d| shape.dim(d) == 1) {
+                    fastest = Some((from, end));
+                }
                 Some(space.run(builder, from, end))
             }
         };
@@ -233,7 +237,14 @@ fn sum(builder: &mut Builder, space: &Space, list: &[Coordinate], shape: &Shape,
         }
         d = to;
     }
-    total.unwrap_or_else(|| builder.zero())
+    let total = total.unwrap_or_else(|| builder.zero());
+    if let Some((from, to)) = fastest
+        && (0..from).any(|d| space.shape.dim(d) != 1)
+        && !builder.across.iter().any(|known| known.0 == total)
+    {
+        builder.across.push((total, from, to));
+    }
+    total
 }
 
 /// One past the last dimension that joins `d`'s run: consecutive, whole, folded alike.

@@ -82,6 +82,9 @@ pub(super) struct Lowering<'a, 'r> {
     pub(super) stores: Vec<Store>,
     pub(super) faulting: Vec<u32>,
     fault_words: &'a mut dyn FnMut(u32) -> u32,
+    /// Loads of whole operands that may run across the space, and the run of its dimensions along which their elements
+    /// are neighbours in memory.
+    pub(super) across: SmallVec<[(Val, usize, usize); 2]>,
     memo: FxHashMap<(u32, At, Option<Val>), Val>,
     operand_of: FxHashMap<Source, u16>,
     pub(super) packed: Vec<Packed>,
@@ -127,6 +130,7 @@ pub fn lower<'a>(work: &'a Work<'_>, written: &'a [bool], cluster: &'a Cluster, 
         elements_written: Vec::new(),
         stores: Vec::new(),
         faulting: Vec::new(),
+        across: SmallVec::new(),
         fault_words: around.fault_word,
         memo: FxHashMap::default(),
         operand_of: FxHashMap::default(),
@@ -238,7 +242,13 @@ impl Lowering<'_, '_> {
         let iterations = self.iterations(index);
         let read = &mut self.elements_read[operand as usize];
         *read = (*read + iterations).min(elements);
-        self.builder.inst(InstOp::Load { operand, index, run, guard }, meta.dtype)
+        let value = self.builder.inst(InstOp::Load { operand, index, run, guard }, meta.dtype);
+        let is_whole = elements == self.space.shape.elements() as u64;
+        if run == Run::Any && guard.is_none() && is_whole && self.space.fold == Fold::None {
+            let known = self.builder.across.iter().find(|known| known.0 == index);
+            self.across.extend(known.map(|&(_, from, to)| (value, from, to)));
+        }
+        value
     }
 
     /// How often a value is computed.

@@ -123,6 +123,14 @@ pub enum Run {
     Same,
     /// Exactly the flat index of the iteration space.
     Flat,
+    /// Neighbours in memory are not neighbouring lanes but those `stride` apart, for `extent` of these, in a `Map`: a
+    /// transpose. Both are parameter slots, and the same for all such loads of a kernel.
+    Across {
+        /// How far neighbours in memory are apart in the flat index.
+        stride: u32,
+        /// How many there are in a row.
+        extent: u32,
+    },
     /// Anything.
     Any,
 }
@@ -425,30 +433,65 @@ impl Kernel {
     pub fn width(&self) -> u32 {
         match self.form {
             Form::Scan { .. } => 1,
-            _ if self.is_wide() => 1,
-            Form::Reduce { inner_fast: false } => 1,
-            _ => 4,
+            _ if self.is_wide() || self.across().is_some() => 1,
+            Form::Reduce { .. } | Form::Map => 4,
         }
     }
 
-    /// How many groups of `width` elements an invocation of a `Map` takes, side by side: its loads are in flight
-    /// together, and what it does once is shared. Long bodies and random numbers take the registers of two groups, and
-    /// twice the time to compile, for nothing.
+    /// The slots of stride and extent of its loads that run across the flat index, if it has such loads.
+    pub fn across(&self) -> Option<(u32, u32)> {
+        self.insts.iter().find_map(|inst| match inst.op {
+            InstOp::Load { run: Run::Across { stride, extent }, .. } => Some((stride, extent)),
+            _ => None,
+        })
+    }
+
+    /// Outputs that an invocation of a `Reduce` works on: the `width` elements of a form that is not inner-fast are of
+    /// neighbouring outputs.
+    #[cfg(feature = "gpu")]
+    pub fn outer_width(&self) -> u32 {
+        if self.form == (Form::Reduce { inner_fast: false }) { self.width() } else { 1 }
+    }
+
+    /// How many groups of `width` elements an invocation takes, of a `Map` side by side, of a `Reduce` in each step of its
+    /// loop: its loads are in flight together, and what it does once is shared. Long bodies and random numbers take the
+    /// registers of several groups, and a multiple of the time to compile, for nothing.
     #[cfg(feature = "gpu")]
     pub fn rounds(&self) -> u32 {
-        let element = |inst: &&Inst| inst.level == Level::Element;
+        let elements = self.insts.iter().filter(|inst| inst.level == Level::Element).count();
         let random = |inst: &Inst| matches!(inst.op, InstOp::Random { .. });
-        let two = self.form == Form::Map
-            && self.width() > 1
-            && self.insts.iter().filter(element).count() <= TWO_ROUNDS_INSTS_MAX
-            && !self.insts.iter().any(random);
-        1 + two as u32
+        if self.across().is_some() {
+            return ACROSS_TILE * ACROSS_TILE / WORKGROUP;
+        }
+        if elements > TWO_ROUNDS_INSTS_MAX || self.insts.iter().any(random) {
+            return 1;
+        }
+        // Accumulators of several components, of each level, take the registers of loads in flight.
+        let heavy = |inst: &Inst| match &inst.op {
+            InstOp::Reduce { monoid, .. } => monoid.is_moments() || *monoid == Monoid::ExpSum,
+            _ => false,
+        };
+        match self.form {
+            Form::Map => 1 + (self.width() > 1) as u32,
+            Form::Reduce { .. } if self.insts.iter().any(heavy) => 1,
+            Form::Reduce { .. } if elements <= FOUR_ROUNDS_INSTS_MAX => 4,
+            Form::Reduce { .. } => 2,
+            Form::Scan { .. } => 1,
+        }
     }
 }
+
+/// Elements along each side of a tile of a kernel with loads across.
+#[cfg(feature = "gpu")]
+pub const ACROSS_TILE: u32 = 32;
 
 /// A body with more instructions an element than this takes one group of elements at a time.
 #[cfg(feature = "gpu")]
 const TWO_ROUNDS_INSTS_MAX: usize = 32;
+
+/// A reduction with more instructions an element than this takes fewer than four groups in a step.
+#[cfg(feature = "gpu")]
+const FOUR_ROUNDS_INSTS_MAX: usize = 12;
 
 /// The sizes of one launch of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -527,6 +570,9 @@ pub fn reduce_plan(outer: u32, inner: u32, inner_fast: bool) -> ReducePlan {
     const CHUNK_MIN: u32 = 1 << 13;
     const CHUNKS_MAX: u32 = 2048;
     const OUTPUTS_ENOUGH: u32 = 2048;
+    if !inner_fast {
+        return reduce_plan_side_by_side(outer, inner);
+    }
     let mut chunks = 1;
     if inner > CHUNK_MIN && outer < OUTPUTS_ENOUGH {
         chunks = (inner.div_ceil(CHUNK_MIN)).min((CHUNKS_MAX / outer.max(1)).max(1));
@@ -535,11 +581,28 @@ pub fn reduce_plan(outer: u32, inner: u32, inner_fast: bool) -> ReducePlan {
     let chunk = inner.div_ceil(chunks).max(1024).next_power_of_two();
     let chunks = inner.div_ceil(chunk).max(1);
     let work = chunk.min(inner.max(1));
-    let lanes_log2 = if inner_fast {
-        (work.div_ceil(16)).next_power_of_two().trailing_zeros().min(8)
-    } else {
-        // Neighbouring outputs are neighbours in memory: keep at least 32 of them side by side in a workgroup.
-        (work.div_ceil(32)).next_power_of_two().trailing_zeros().min(3)
-    };
+    let lanes_log2 = (work.div_ceil(16)).next_power_of_two().trailing_zeros().min(8);
     ReducePlan { chunk, chunks, lanes_log2 }
+}
+
+/// The cut where neighbouring outputs are neighbours in memory, four of them an invocation. A workgroup keeps 32 outputs
+/// side by side, or all where they are fewer, and has its lanes along the reduced elements; lanes and chunks are added
+/// until [`INVOCATIONS_ENOUGH`] invocations share the work. A lane takes at most 512 elements where a chunk may hold fewer
+/// than all.
+fn reduce_plan_side_by_side(outer: u32, inner: u32) -> ReducePlan {
+    /// Invocations that keep the memory of a large GPU busy: some waves of all that are resident at a time.
+    const INVOCATIONS_ENOUGH: u32 = 1 << 18;
+    const GROUPS_SIDE_BY_SIDE: u32 = 8;
+    const LANE_MIN: u32 = 8;
+    const LANE_MAX: u32 = 512;
+    const CHUNK_MIN: u32 = 1 << 12;
+    const CHUNKS_MAX: u32 = 4096;
+    let groups = outer.div_ceil(4).max(1);
+    let lanes_max = WORKGROUP / groups.min(GROUPS_SIDE_BY_SIDE).next_power_of_two();
+    let wanted = INVOCATIONS_ENOUGH.div_ceil(groups).max(inner.div_ceil(LANE_MAX));
+    let lanes = wanted.min(inner.div_ceil(LANE_MIN)).clamp(1, lanes_max).next_power_of_two().min(lanes_max);
+    let filled = INVOCATIONS_ENOUGH.div_ceil(groups.saturating_mul(lanes)).min(inner / CHUNK_MIN);
+    let chunks = filled.max(inner.div_ceil(lanes * LANE_MAX)).clamp(1, CHUNKS_MAX);
+    let chunk = inner.div_ceil(chunks).max(1024).next_power_of_two();
+    ReducePlan { chunk, chunks: inner.div_ceil(chunk).max(1), lanes_log2: lanes.trailing_zeros() }
 }

@@ -37,11 +37,12 @@ impl fmt::Display for Form {
 
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Run::Same => "same",
-            Run::Flat => "flat",
-            Run::Any => "any",
-        })
+        match self {
+            Run::Same => f.write_str("same"),
+            Run::Flat => f.write_str("flat"),
+            Run::Across { stride, extent } => write!(f, "across param {stride} by param {extent}"),
+            Run::Any => f.write_str("any"),
+        }
     }
 }
 

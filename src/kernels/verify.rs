@@ -123,6 +123,11 @@ fn slots(kernel: &Kernel, inst: &Inst) -> Result<(), String> {
             lies(site, 1)
         }
         InstOp::Random { key, .. } => lies(key, 5),
+        InstOp::Load { run: Run::Across { stride, extent }, guard, .. } => {
+            need(kernel.form == Form::Map && guard.is_none(), || "IR-5: such a load runs across a map".to_string())?;
+            need(kernel.across() == Some((stride, extent)), || "IR-5: loads run across in two ways".to_string())?;
+            lies(stride, 1).and(lies(extent, 1))
+        }
         _ => Ok(()),
     }
 }

@@ -9,11 +9,21 @@ use crate::fusion::form::Class;
 use crate::fusion::grouping::Fold;
 use crate::fusion::source::{Source, source_of};
 use crate::graph::DType;
-use crate::kernels::ir::{Access, Form, Geometry, InstOp, Kernel, Operand, reduce_plan, scan_plan};
+use crate::kernels::ir::{Access, Form, Geometry, Inst, InstOp, Kernel, Operand, Run, reduce_plan, scan_plan};
+
+/// Instructions of a kernel with loads across, at most.
+const ACROSS_INSTS_MAX: usize = 64;
+/// Sides of planes of such kernels, at least: half a tile.
+const ACROSS_SIDE_MIN: u32 = 16;
+/// Elements of a tile in workgroup memory.
+const ACROSS_TILE_ELEMENTS: usize = 32 * 33;
+/// Bytes that its tiles take of a workgroup's memory, of which any GPU has 16 KiB.
+const ACROSS_BYTES_MAX: usize = 16 << 10;
 
 impl Lowering<'_, '_> {
     pub(super) fn finish(mut self, device: &DeviceInfo, dies: &dyn Fn(Source) -> bool) -> Lowered {
         let in_place = self.reuse(dies);
+        self.run_across();
         let (outer, inner) = self.space.sizes();
         let (form, geometry) = match self.space.fold {
             Fold::None | Fold::Alone => (Form::Map, Geometry::Map { elements: self.space.shape.elements() as u32 }),
@@ -80,6 +90,35 @@ impl Lowering<'_, '_> {
             elements_read: self.elements_read,
             elements_written: self.elements_written,
             packed: self.packed,
+        }
+    }
+
+    /// Marks loads that run across the space in the direction of the first such load, where a tile of each finds room in
+    /// workgroup memory and a plane of the space fills tiles. Short bodies only, which wait for memory: a kernel with such
+    /// loads takes one element at a time.
+    fn run_across(&mut self) {
+        let Some(&(_, from, to)) = self.across.first() else { return };
+        let draws = |inst: &Inst| matches!(inst.op, InstOp::Random { .. });
+        if self.builder.insts.len() > ACROSS_INSTS_MAX || self.builder.insts.iter().any(draws) {
+            return;
+        }
+        let sizes = [(0, from), (from, to)].map(|(from, to)| self.space.product(&mut self.builder, from, from, to));
+        let [Some(stride), Some(extent)] = sizes else { return };
+        let slots = [stride, extent].map(|size| match self.builder.insts[size.0 as usize].op {
+            InstOp::Param(slot) if self.builder.params[slot as usize] >= ACROSS_SIDE_MIN => Some(slot),
+            _ => None,
+        });
+        let [Some(stride), Some(extent)] = slots else { return };
+        let mut bytes = 0;
+        for &(load, first, end) in &self.across {
+            let inst = &mut self.builder.insts[load.0 as usize];
+            bytes += inst.dtype.gpu_bytes() * ACROSS_TILE_ELEMENTS;
+            if let InstOp::Load { run, .. } = &mut inst.op
+                && (first, end) == (from, to)
+                && bytes <= ACROSS_BYTES_MAX
+            {
+                *run = Run::Across { stride, extent };
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! Tests of the passes: regions built by hand, counts and structures of the plans they become.
 
+mod across;
 mod fusing;
 mod joining;
 mod plans;

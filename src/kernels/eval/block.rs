@@ -101,6 +101,9 @@ impl Frame<'_> {
     }
 
     fn load(&mut self, at: usize, from: u16, index: Val, guard: Option<Val>, place: &Place) -> Value {
+        if let Some(&(_, ready)) = self.staged.iter().find(|staged| staged.0 == at as u32) {
+            return Value::Block(ready);
+        }
         let lanes = place.lanes;
         let dtype = self.scene.kernel.insts[at].dtype;
         let width = dtype.bytes();

@@ -137,6 +137,8 @@ pub(super) struct Frame<'a> {
     pub folds: SmallVec<[Fold; 2]>,
     /// What folds do.
     pub mode: FoldMode,
+    /// Loads whose elements of the current block lie ready, and where.
+    pub staged: SmallVec<[(u32, *const u8); 2]>,
     /// Blocks evaluated.
     pub blocks: u64,
     register_bytes: usize,
@@ -167,7 +169,16 @@ impl<'a> Frame<'a> {
         if arena.pieces.len() < scene.kernel.insts.len() {
             arena.pieces.resize_with(scene.kernel.insts.len(), Vec::new);
         }
-        Frame { scene, stage, folds: SmallVec::new(), mode: FoldMode::Accumulate, blocks: 0, register_bytes, arena }
+        Frame {
+            scene,
+            stage,
+            folds: SmallVec::new(),
+            mode: FoldMode::Accumulate,
+            staged: SmallVec::new(),
+            blocks: 0,
+            register_bytes,
+            arena,
+        }
     }
 
     /// A value of the current block.

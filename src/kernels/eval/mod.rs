@@ -15,6 +15,7 @@
 //! - EVAL-5 (`monoid`): when accumulators are open and closed. EVAL-6 (`reduce`): how many additions a sum's element
 //!   passes through.
 
+mod across;
 mod block;
 mod check;
 mod frame;
@@ -71,7 +72,10 @@ pub fn run(
         let passes = pool.passes(kernel);
         scene.uniform = uniform(&scene, &passes.uniform);
         let blocks = match (kernel.form, *geometry) {
-            (Form::Map, Geometry::Map { elements }) => map::run(&scene, &passes.main, elements, pool),
+            (Form::Map, Geometry::Map { elements }) => {
+                let in_tiles = passes.tiled.as_ref().and_then(|tiled| across::run(&scene, tiled, elements, pool));
+                in_tiles.unwrap_or_else(|| map::run(&scene, &passes.main, elements, pool))
+            }
             (Form::Reduce { inner_fast }, Geometry::Reduce { outer, inner }) => {
                 reduce::run(&scene, &passes, outer, inner, inner_fast, pool)?
             }

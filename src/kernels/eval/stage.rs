@@ -6,7 +6,8 @@
 //! Must hold:
 //! - EVAL-2: an instruction's register is not that of any value that is still needed, its own arguments included.
 
-use crate::kernels::ir::{Access, Form, Inst, InstOp, Kernel, Level, Store, Val};
+use super::across::Tiled;
+use crate::kernels::ir::{Access, Form, Inst, InstOp, Kernel, Level, Run, Store, Val};
 
 /// Nothing, where an operand's number may stand.
 pub(super) const NONE: u16 = u16::MAX;
@@ -39,6 +40,10 @@ pub(super) enum Part {
     Fold,
     /// In a reduction: everything that follows the folds.
     Finish,
+    /// In a `Map`: the indices of loads that run across.
+    Indices,
+    /// In a `Map`: everything but these.
+    Rows,
 }
 
 /// The passes of a kernel, whatever it runs on.
@@ -50,6 +55,8 @@ pub(super) struct Passes {
     pub main: Stage,
     /// `Part::Finish` of a reduction; nothing of other forms.
     pub finish: Stage,
+    /// `Part::Indices` and `Part::Rows` of a kernel with loads that run across.
+    pub tiled: Option<Tiled>,
 }
 
 impl Passes {
@@ -60,7 +67,10 @@ impl Passes {
             Form::Reduce { .. } => (Stage::new(kernel, Part::Fold), Stage::new(kernel, Part::Finish)),
             Form::Map | Form::Scan { .. } => (Stage::new(kernel, Part::Whole), Stage::default()),
         };
-        Passes { uniform, main, finish }
+        let tiled = kernel
+            .across()
+            .map(|_| Tiled { indices: Stage::new(kernel, Part::Indices), rows: Stage::new(kernel, Part::Rows) });
+        Passes { uniform, main, finish, tiled }
     }
 }
 
@@ -103,6 +113,17 @@ fn store_values(store: &Store) -> impl Iterator<Item = Val> {
     [Some(store.value), store.index, store.guard].into_iter().flatten()
 }
 
+fn runs_across(inst: &Inst) -> bool {
+    matches!(inst.op, InstOp::Load { run: Run::Across { .. }, .. })
+}
+
+fn across_indices(kernel: &Kernel) -> impl Iterator<Item = Val> + '_ {
+    kernel.insts.iter().filter_map(|inst| match inst.op {
+        InstOp::Load { index, run: Run::Across { .. }, .. } => Some(index),
+        _ => None,
+    })
+}
+
 /// Whether a store of a reduction is done for each element and not for each output.
 fn is_element_store(kernel: &Kernel, store: &Store) -> bool {
     store_values(store).any(|v| kernel.inst(v).level == Level::Element)
@@ -115,9 +136,10 @@ impl Stage {
         let mut stores = Vec::new();
         for (number, store) in kernel.stores.iter().enumerate() {
             let here = match part {
-                Part::Uniform | Part::Whole => true,
+                Part::Uniform | Part::Whole | Part::Rows => true,
                 Part::Fold => is_element_store(kernel, store),
                 Part::Finish => !is_element_store(kernel, store),
+                Part::Indices => false,
             };
             if here {
                 store_values(store).for_each(|v| needed[v.0 as usize] = true);
@@ -134,11 +156,15 @@ impl Stage {
         // Checks count for their fault words, whoever reads what they check.
         for (slot, inst) in needed.iter_mut().zip(&kernel.insts) {
             let here = match part {
-                Part::Uniform | Part::Whole => true,
+                Part::Uniform | Part::Whole | Part::Rows => true,
                 Part::Fold => inst.level == Level::Element,
                 Part::Finish => inst.level != Level::Element,
+                Part::Indices => false,
             };
             *slot |= here && matches!(inst.op, InstOp::Check { .. } | InstOp::Require { .. });
+        }
+        if part == Part::Indices {
+            across_indices(kernel).for_each(|index| needed[index.0 as usize] = true);
         }
         let mut order = Vec::new();
         for (at, inst) in kernel.insts.iter().enumerate().rev() {
@@ -148,7 +174,8 @@ impl Stage {
             let stops = match part {
                 Part::Uniform => false,
                 Part::Finish => inst.level == Level::Uniform || matches!(inst.op, InstOp::Reduce { .. }),
-                Part::Whole | Part::Fold => inst.level == Level::Uniform,
+                Part::Whole | Part::Fold | Part::Indices => inst.level == Level::Uniform,
+                Part::Rows => inst.level == Level::Uniform || runs_across(inst),
             };
             if !stops {
                 arguments(inst, |v| needed[v.0 as usize] = true);
@@ -171,13 +198,13 @@ impl Stage {
             });
         }
         let mut stage = Stage { order, stores, ..Stage::default() };
-        stage.allocate(kernel);
+        stage.allocate(kernel, part);
         stage.find_direct(kernel);
         stage
     }
 
     /// Linear scan: a register is free again after the last use of its value.
-    fn allocate(&mut self, kernel: &Kernel) {
+    fn allocate(&mut self, kernel: &Kernel, part: Part) {
         const END: u32 = u32::MAX;
         let mut last_use = vec![0u32; kernel.insts.len()];
         for (position, &at) in self.order.iter().enumerate() {
@@ -185,6 +212,9 @@ impl Stage {
         }
         for &store in &self.stores {
             store_values(&kernel.stores[store as usize]).for_each(|v| last_use[v.0 as usize] = END);
+        }
+        if part == Part::Indices {
+            across_indices(kernel).for_each(|index| last_use[index.0 as usize] = END);
         }
         // A view of a reduction's components lives in the fold's memory, not in a register.
         self.register = vec![NONE; kernel.insts.len()];

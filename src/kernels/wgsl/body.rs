@@ -7,8 +7,9 @@
 //! element, so that their loads are harmless, but arbitrary values: they store nothing and raise no fault.
 
 use super::Target;
+use super::across;
 use super::memory::{Accessor, Memory, is_group_store};
-use super::types::{from_words, lanes, register, splat, typed};
+use super::types::{from_storage, from_words, lanes, register, splat, typed};
 use crate::graph::{DType, Dist};
 use crate::kernels::element::wgsl::Functions;
 use crate::kernels::ir::{Form, IndexCompare, IndexOp, InstOp, Kernel, Level, Run, Store, Val};
@@ -19,7 +20,11 @@ use std::collections::BTreeSet;
 pub(super) struct Body<'k> {
     pub(super) kernel: &'k Kernel,
     pub(super) width: u32,
-    /// Which of a `Map`'s groups of elements is being written.
+    /// Lanes of what varies with the outer index only.
+    pub(super) outer_width: u32,
+    /// Whether loads run across the flat index.
+    pub(super) is_across: bool,
+    /// Which of an invocation's groups of elements is being written.
     pub(super) round: u32,
     pub(super) functions: Functions,
     pub(super) memory: Memory<'k>,
@@ -33,6 +38,8 @@ impl<'k> Body<'k> {
         Body {
             kernel,
             width: kernel.width(),
+            outer_width: kernel.outer_width(),
+            is_across: kernel.across().is_some(),
             round: 0,
             functions: Functions::new(target.profile, target.precision, target.i64),
             memory: Memory::new(kernel, target.takes_immediates(kernel)),
@@ -76,7 +83,11 @@ impl<'k> Body<'k> {
 
     /// Lanes of a value.
     pub(super) fn lanes_of(&self, val: Val) -> u32 {
-        if self.kernel.inst(val).level == Level::Element { self.width } else { 1 }
+        match self.kernel.inst(val).level {
+            Level::Element => self.width,
+            Level::Outer | Level::Reduced => self.outer_width,
+            Level::Uniform => 1,
+        }
     }
 
     /// The name of a value.
@@ -112,6 +123,11 @@ impl<'k> Body<'k> {
             } else if self.kernel.inst(val).level == level {
                 match self.kernel.inst(val).op {
                     InstOp::Scan { .. } => fold(self, val),
+                    InstOp::Load { operand, index, run: Run::Flat, guard: None }
+                        if level == Level::Element && self.loads_in_step(operand) =>
+                    {
+                        self.load_step(val, operand, index);
+                    }
                     _ if level == Level::Element => self.each_round(|body| body.instruction(val)),
                     _ => self.instruction(val),
                 }
@@ -128,7 +144,7 @@ impl<'k> Body<'k> {
         self.round = 0;
     }
 
-    fn instruction(&mut self, val: Val) {
+    pub(super) fn instruction(&mut self, val: Val) {
         let kernel = self.kernel;
         let inst = kernel.inst(val);
         let width = self.lanes_of(val);
@@ -137,7 +153,7 @@ impl<'k> Body<'k> {
             InstOp::Param(slot) => from_words(inst.dtype, &[self.parameter(*slot), self.parameter(slot + 1)]),
             InstOp::Flat => self.local("flat"),
             InstOp::Outer => "outer".to_string(),
-            InstOp::Inner => "inner".to_string(),
+            InstOp::Inner => self.local("inner"),
             InstOp::Index(op, a, b) => index(*op, &self.value(*a, width), &self.value(*b, width)),
             InstOp::Compare(op, a, b) => compare(*op, width, &self.value(*a, width), &self.value(*b, width)),
             InstOp::Load { operand, index, run, guard } => {
@@ -148,7 +164,7 @@ impl<'k> Body<'k> {
                 let args: Vec<String> = args.iter().map(|arg| self.value(*arg, width)).collect();
                 self.functions.apply(*op, input, inst.dtype, width, &args)
             }
-            InstOp::Check { index, extent, site, guard } => self.check(width, *index, *extent, *site, *guard),
+            InstOp::Check { index, extent, site, guard } => self.check(val, *index, *extent, *site, *guard),
             InstOp::Require { condition, site, guard } => return self.require(val, *condition, *site, *guard),
             InstOp::Random { dist, key, element, run, range } => {
                 return self.random(&name, val, *dist, *key, *element, *run, *range);
@@ -163,8 +179,15 @@ impl<'k> Body<'k> {
         let dtype = self.kernel.inst(val).dtype;
         let width = self.lanes_of(val);
         let index_lanes = self.lanes_of(index);
+        if let Run::Across { .. } = run {
+            let element = from_storage(dtype, 1, &across::taken(self, val));
+            return self.line(format!("let {name} = {element};"));
+        }
         let whole = if width == 1 {
             self.memory.load(operand, Accessor::Load, &self.name(index))
+        } else if run == Run::Same && index_lanes > 1 && self.outer_width > 1 {
+            // What is the same along a line differs between the outputs of an invocation.
+            self.memory.load(operand, Accessor::LoadLanes, &self.name(index))
         } else if index_lanes == 1 || run == Run::Same {
             let first = lanes(&self.name(index), index_lanes)[0].clone();
             let one = self.memory.load(operand, Accessor::Load, &first);
@@ -202,16 +225,54 @@ impl<'k> Body<'k> {
         self.line("}");
     }
 
+    /// Whether loads of a step of a reduction's loop are written together: whole groups of four in all of its rounds.
+    fn loads_in_step(&self, operand: u16) -> bool {
+        let is_reduction = matches!(self.kernel.form, Form::Reduce { .. });
+        is_reduction && self.width == 4 && self.kernel.rounds() > 1 && self.memory.grouped(operand)
+    }
+
+    /// Loads the groups of a step at once, so that one branch stands before all of them and none waits for another.
+    fn load_step(&mut self, val: Val, operand: u16, index: Val) {
+        let ty = typed(self.kernel.inst(val).dtype, 4);
+        let mut names = Vec::new();
+        self.each_round(|body| names.push((body.name(val), body.name(index))));
+        let is_group = |(_, i): &(String, String)| {
+            format!("({i}.x & 3u) == 0u && all({i} - vec4<u32>({i}.x) == vec4<u32>(0u, 1u, 2u, 3u))")
+        };
+        for (name, _) in &names {
+            self.line(format!("var {name}: {ty};"));
+        }
+        self.line(format!("if ({}) {{", names.iter().map(is_group).collect::<Vec<_>>().join(" && ")));
+        for (name, index) in &names {
+            let group = self.memory.load(operand, Accessor::LoadGroup, &format!("{index}.x"));
+            self.line(format!("{name} = {group};"));
+        }
+        self.line("} else {");
+        for (round, (name, index)) in names.iter().enumerate() {
+            let each: Vec<String> =
+                lanes(index, 4).iter().map(|lane| self.memory.load(operand, Accessor::Load, lane)).collect();
+            let whole = format!("{name} = {ty}({});", each.join(", "));
+            // Short lines end before the later rounds.
+            self.line(match round {
+                0 => whole,
+                _ => format!("if (group_here_{round} < groups_here) {{ {whole} }}"),
+            });
+        }
+        self.line("}");
+    }
+
     fn parameter(&self, slot: u32) -> String {
         self.memory.parameter(slot as usize)
     }
 
-    fn check(&mut self, width: u32, index: Val, extent: Val, site: u32, guard: Option<Val>) -> String {
+    fn check(&mut self, val: Val, index: Val, extent: Val, site: u32, guard: Option<Val>) -> String {
+        let width = self.lanes_of(val);
+        let is_element = self.kernel.inst(val).level == Level::Element;
         let dtype = self.kernel.inst(index).dtype;
         self.checks.insert(dtype);
         let indices = lanes(&self.value(index, width), width);
         let extents = lanes(&self.value(extent, width), width);
-        let guards = self.inside(width, guard);
+        let guards = self.inside(width, is_element, guard);
         let site = self.parameter(site);
         let each: Vec<String> = (0..width as usize)
             .map(|lane| {
@@ -240,10 +301,11 @@ impl<'k> Body<'k> {
         self.line(format!("if ({fails}) {{ atomicStore(&faults[{site}], 1u); }}"));
     }
 
-    /// For each lane, whether it lies inside the space and its guard, if any, holds; `None`: certainly.
-    fn inside(&self, width: u32, guard: Option<Val>) -> Option<Vec<String>> {
+    /// For each lane, whether it lies inside the space and its guard, if any, holds; `None`: certainly. What is not of an
+    /// element is done for outputs, of which the last stands for those that are not there.
+    fn inside(&self, width: u32, is_element: bool, guard: Option<Val>) -> Option<Vec<String>> {
         let guard = guard.map(|guard| lanes(&self.value(guard, width), width));
-        if width == 1 {
+        if (width == 1 && !self.is_across) || !is_element {
             return guard;
         }
         let inside = lanes(&self.local("inside"), width);
@@ -267,13 +329,17 @@ impl<'k> Body<'k> {
         let dtype = self.kernel.inst(val).dtype;
         let width = self.lanes_of(val);
         let words: [String; 5] = std::array::from_fn(|word| self.parameter(key + word as u32));
+        let of = element;
         let element = self.value(element, width);
         let range = range.map(|(low, span)| (self.value(low, width), self.value(span, width)));
         let flat = width == 4 && run == Run::Flat;
         let functions = &mut self.functions;
         let mut draw =
             |flat| random::wgsl(functions, dist, dtype, width, words.clone(), element.clone(), flat, range.clone());
-        if flat && self.kernel.form != Form::Map {
+        // A full reduction's own index begins a group of four at every step.
+        let is_own =
+            self.kernel.form == (Form::Reduce { inner_fast: true }) && matches!(self.kernel.inst(of).op, InstOp::Inner);
+        if flat && self.kernel.form != Form::Map && !is_own {
             // Rows of a reduction may begin anywhere: four lanes share a call only where they are one group.
             let (shared, alone) = (draw(true), draw(false));
             self.line(format!("var {name}: {};", typed(dtype, width)));
@@ -324,7 +390,7 @@ impl<'k> Body<'k> {
             value = name;
         }
         let index = store.index.map_or_else(|| self.local("flat"), |index| self.value(index, width));
-        let guard = self.inside(width, store.guard);
+        let guard = self.inside(width, true, store.guard);
         for (lane, (index, value)) in lanes(&index, width).iter().zip(lanes(&value, width)).enumerate() {
             let statement = self.memory.store(store.operand, Accessor::Store, index, &value);
             match &guard {
@@ -341,11 +407,19 @@ impl<'k> Body<'k> {
             if self.is_element_store(store) {
                 continue;
             }
-            let index = store.index.map_or("outer".to_string(), |index| self.name(index));
-            let statement = self.memory.store(store.operand, Accessor::Store, &index, &self.name(store.value));
-            match store.guard {
-                Some(guard) => self.line(format!("if ({}) {{ {statement} }}", self.name(guard))),
-                None => self.line(statement),
+            let width = self.outer_width;
+            let index = store.index.map_or("outer".to_string(), |index| self.value(index, width));
+            let value = self.value(store.value, width);
+            let guard = store.guard.map(|guard| lanes(&self.value(guard, width), width));
+            for (lane, (index, value)) in lanes(&index, width).iter().zip(lanes(&value, width)).enumerate() {
+                let statement = self.memory.store(store.operand, Accessor::Store, index, &value);
+                let kept = (width > 1).then(|| lanes("kept", width)[lane].clone());
+                let guard = guard.as_ref().map(|guard| guard[lane].clone());
+                let conditions: Vec<String> = kept.into_iter().chain(guard).collect();
+                match conditions.is_empty() {
+                    false => self.line(format!("if ({}) {{ {statement} }}", conditions.join(" && "))),
+                    true => self.line(statement),
+                }
             }
         }
     }

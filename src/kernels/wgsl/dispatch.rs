@@ -223,6 +223,19 @@ mod tests {
     }
 
     #[test]
+    fn lines_side_by_side_are_cut_until_a_large_gpu_is_busy_and_no_lane_is_long() {
+        for (outer, inner) in [(64, 8_294_400), (16_384, 16_384), (2, 1 << 28), (700, 100_000), (1 << 27, 31)] {
+            let ReducePlan { chunk, chunks, lanes_log2 } = reduce_plan(outer, inner, false);
+            let invocations = (outer as u64).div_ceil(4) * chunks as u64 * (1 << lanes_log2);
+            assert!(invocations >= 1 << 16, "{outer} by {inner}: {invocations}");
+            assert!(chunk.min(inner) >> lanes_log2 <= 4096, "{outer} by {inner}: {chunk} over {lanes_log2}");
+        }
+        for (outer, inner) in [(2, 3), (5000, 3), (1000, 1000), (64, 4000), (1 << 20, 4000)] {
+            assert_eq!(reduce_plan(outer, inner, false).chunks, 1, "{outer} by {inner}");
+        }
+    }
+
+    #[test]
     fn nothing_reduced_still_yields_its_outputs_and_no_output_takes_no_dispatch() {
         let kernel = kernel(Form::Reduce { inner_fast: false });
         let all = dispatches(&kernel, &Geometry::Reduce { outer: 1, inner: 0 }, tile(0, 0, true), 30);

@@ -7,22 +7,22 @@
 //!   a tree that the header fixes.
 //! - WGSL-5: invocations beyond the last item of a reduction fold and store nothing.
 //!
-//! A lane of a reduction makes `ceil(CHUNK / (lanes * width))` steps; Mesa's software device stops a loop
-//! silently at 65,535 steps, nested ones counted together. `reduce_plan` keeps a lane of an `inner_fast` form
-//! below 4,096 steps for every size; another form stays below the limit up to 524,280 reduced elements an output.
+//! A lane of a reduction makes at most `ceil(CHUNK / lanes)` steps; Mesa's software device stops a loop silently at 65,535
+//! steps, nested ones counted together. `reduce_plan` keeps a lane at 4,096 steps or fewer for every size.
 //! A scan makes `ceil(INNER / 256)` steps, or `ceil(CHUNK / 256)` where lines are cut.
 
+use super::across;
 use super::body::{Body, component};
 use super::memory::Accessor;
 use super::monoid::Fold;
 use super::scan;
-use super::types::{from_storage, from_words, register, splat, storage, to_storage, to_words, typed};
+use super::types::{from_storage, from_words, lanes, register, splat, storage, to_storage, to_words, typed, vector};
 use crate::graph::DType;
 use crate::kernels::ir::{Form, InstOp, Kernel, Level, Val, header};
 use std::collections::BTreeMap;
 
-/// Names of the workgroup arrays that a fold's components go through.
-pub(super) type Shared = BTreeMap<String, &'static str>;
+/// Names and types of the workgroup arrays that a fold's components go through.
+pub(super) type Shared = BTreeMap<String, String>;
 
 /// The declarations of workgroup memory that a form needs, and `main`'s statements.
 pub(super) struct Entry {
@@ -34,11 +34,12 @@ pub(super) struct Entry {
 pub(super) fn entry(body: &mut Body) -> Entry {
     let mut shared = Shared::new();
     match body.kernel.form {
+        Form::Map if body.is_across => across::map(body, &mut shared),
         Form::Map => map(body),
         Form::Reduce { inner_fast } => reduce(body, inner_fast, &mut shared),
         Form::Scan { .. } => scan::scan(body, &mut shared),
     }
-    let shared = shared.iter().map(|(name, ty)| format!("var<workgroup> {name}: array<{ty}, 256>;\n")).collect();
+    let shared = shared.iter().map(|(name, ty)| format!("var<workgroup> {name}: {ty};\n")).collect();
     Entry { shared, statements: body.take_text() }
 }
 
@@ -109,8 +110,9 @@ fn reduce(body: &mut Body, inner_fast: bool, shared: &mut Shared) {
     body.instructions(Level::Outer, |_, _| {});
     for (val, fold) in &folds {
         for (number, dtype) in fold.components.iter().enumerate() {
-            let name = component(*val, number);
-            body.line(format!("var {name}: {} = {};", typed(*dtype, 1), fold.identity(number)));
+            let (name, width) = (component(*val, number), body.outer_width);
+            let identity = splat(register(*dtype), width, fold.identity(number));
+            body.line(format!("var {name}: {} = {identity};", typed(*dtype, width)));
         }
     }
     if body.kernel.scratch.is_some() {
@@ -159,13 +161,25 @@ fn reduce_item(body: &mut Body, inner_fast: bool) {
     }
     let (chunk_begin, chunk_end) =
         (body.memory.parameter(header::CHUNK_BEGIN), body.memory.parameter(header::CHUNK_END));
-    body.line(format!("let outputs = {end} - {begin};"));
+    let width = body.outer_width;
+    if width == 1 {
+        body.line(format!("let outputs = {end} - {begin};"));
+    } else {
+        body.line(format!("let outputs = ({end} - {begin} + {}u) / {width}u;", width - 1));
+    }
     body.line(format!("let chunks_here = select(1u, {chunk_end} - {chunk_begin}, phase == 1u);"));
     body.line("let items = outputs * chunks_here;");
     body.line("let item_asked = (group.y * groups.x + group.x) * slots + slot;");
     body.line("let live = item_asked < items;");
     body.line("let item = min(item_asked, items - 1u);");
-    body.line(format!("let outer = {begin} + item % outputs;"));
+    if width == 1 {
+        body.line(format!("let outer = {begin} + item % outputs;"));
+    } else {
+        let places = format!("vec4<u32>({begin} + item % outputs * {width}u) + vec4<u32>(0u, 1u, 2u, 3u)");
+        body.line(format!("let outputs_here = {places};"));
+        body.line(format!("let kept = outputs_here < vec4<u32>({end});"));
+        body.line(format!("let outer = min(outputs_here, vec4<u32>({end} - 1u));"));
+    }
     body.line(format!("let chunk = select(0u, {chunk_begin} + item / outputs, phase == 1u);"));
 }
 
@@ -188,27 +202,26 @@ fn reduce_chunk(body: &mut Body, folds: &[(Val, Fold)]) {
     let inner = body.memory.parameter(header::INNER);
     body.line(format!("let first = min(chunk * {}, {inner});", body.memory.parameter(header::CHUNK)));
     body.line(format!("let last = first + min({}, {inner} - first);", body.memory.parameter(header::CHUNK)));
-    body.line(format!("let begin = first + min(lane * {width}u, last - first);"));
-    let step = format!("(lanes * {width}u)");
-    body.line(format!("let steps = select(0u, (last - begin - 1u) / {step} + 1u, live && begin < last);"));
+    let along = width / body.outer_width;
+    let rounds = body.kernel.rounds();
+    body.line(format!("let begin = first + min(lane * {along}u, last - first);"));
+    body.line(format!("let step = lanes * {along}u;"));
+    body.line("let groups_here = select(0u, (last - begin - 1u) / step + 1u, live && begin < last);");
+    body.line(format!("let steps = (groups_here + {}u) / {rounds}u;", rounds - 1));
     body.line("for (var count = 0u; count < steps; count++) {");
-    if width == 1 {
-        body.line(format!("let inner = begin + count * {step};"));
-    } else {
-        body.line(format!("let position = begin + count * {step};"));
-        body.line("let places = vec4<u32>(position) + vec4<u32>(0u, 1u, 2u, 3u);");
-        body.line("let inside = places < vec4<u32>(last);");
-        body.line("let inner = min(places, vec4<u32>(last - 1u));");
-    }
+    body.each_round(reduce_places);
     body.instructions(Level::Element, |body, val| {
         let Some((_, fold)) = folds.iter().find(|(of, _)| *of == val) else { return no_fold(body, val) };
         let InstOp::Reduce { args, .. } = &body.kernel.inst(val).op else { return };
-        let args: Vec<String> = args.iter().map(|arg| body.value(*arg, width)).collect();
         let levels = levels(val, fold);
-        let mask = if width == 1 { None } else { Some("inside") };
-        let lines = fold.update(&mut body.functions, width, &levels[0], &args, mask);
-        body.lines(lines);
-        let lines = fold.climb(&mut body.functions, width, &levels);
+        body.each_round(|body| {
+            let args: Vec<String> = args.iter().map(|arg| body.value(*arg, width)).collect();
+            let inside = body.local("inside");
+            let mask = if width == 1 && rounds == 1 { None } else { Some(inside.as_str()) };
+            let lines = fold.update(&mut body.functions, width, &levels[0], &args, mask);
+            body.lines(lines);
+        });
+        let lines = fold.climb(&mut body.functions, width, rounds.trailing_zeros(), &levels);
         body.lines(lines);
     });
     body.element_stores();
@@ -218,15 +231,46 @@ fn reduce_chunk(body: &mut Body, folds: &[(Val, Fold)]) {
         let levels = levels(*val, fold);
         let lines = fold.gather_levels(&mut body.functions, width, &levels);
         body.lines(lines);
-        let lines = fold.fold_lanes(&mut body.functions, width, &into, &levels[0]);
-        body.lines(lines);
+        if along == 1 {
+            body.lines(into.iter().zip(&levels[0]).map(|(into, from)| format!("{into} = {from};")));
+        } else {
+            let lines = fold.fold_lanes(&mut body.functions, width, &into, &levels[0]);
+            body.lines(lines);
+        }
+    }
+}
+
+/// Where the elements of one of a step's groups lie along the line. A group past the lane's last stands there, and none of
+/// it is inside.
+fn reduce_places(body: &mut Body) {
+    let [group, inside, inner] = ["group_here", "inside", "inner"].map(|name| body.local(name));
+    let rounds = body.kernel.rounds();
+    body.line(match rounds {
+        1 => format!("let {group} = count;"),
+        _ => format!("let {group} = count * {rounds}u + {}u;", body.round),
+    });
+    let position = match body.round {
+        0 => format!("begin + {group} * step"),
+        _ => format!("begin + min({group}, groups_here - 1u) * step"),
+    };
+    if body.width == 1 {
+        body.line(format!("let {inside} = {group} < groups_here;"));
+        body.line(format!("let {inner} = {position};"));
+    } else if body.outer_width > 1 {
+        body.line(format!("let {inside} = vec4<bool>({group} < groups_here) & kept;"));
+        body.line(format!("let {inner} = vec4<u32>({position});"));
+    } else {
+        let places = body.local("places");
+        body.line(format!("let {places} = vec4<u32>({position}) + vec4<u32>(0u, 1u, 2u, 3u);"));
+        body.line(format!("let {inside} = vec4<bool>({group} < groups_here) & ({places} < vec4<u32>(last));"));
+        body.line(format!("let {inner} = min({places}, vec4<u32>(last - 1u));"));
     }
 }
 
 /// The word of scratch that holds word `word` of the partial result of `chunk` of `outer`.
-pub(super) fn scratch_index(body: &Body, word: usize) -> String {
+pub(super) fn scratch_index(body: &Body, word: usize, outer: &str) -> String {
     format!(
-        "({word}u * {chunks} + chunk_of) * {outputs} + outer",
+        "({word}u * {chunks} + chunk_of) * {outputs} + {outer}",
         chunks = body.memory.parameter(header::CHUNKS),
         outputs = body.memory.parameter(header::OUTER)
     )
@@ -240,18 +284,24 @@ fn reduce_partials(body: &mut Body, folds: &[(Val, Fold)]) {
     for (val, fold) in folds {
         let mut partial = Vec::new();
         for (number, dtype) in fold.components.iter().enumerate() {
-            let words: Vec<String> = (0..dtype.gpu_bytes() / 4)
-                .map(|offset| {
-                    let index = scratch_index(body, word + offset);
-                    body.memory.load(scratch, Accessor::Load, &index)
+            let width = body.outer_width;
+            let count = dtype.gpu_bytes() / 4;
+            let each: Vec<String> = lanes("outer", width)
+                .iter()
+                .map(|outer| {
+                    let load = |offset| {
+                        let index = scratch_index(body, word + offset, outer);
+                        body.memory.load(scratch, Accessor::Load, &index)
+                    };
+                    from_words(*dtype, &(0..count).map(load).collect::<Vec<String>>())
                 })
                 .collect();
-            word += words.len();
+            word += count;
             let name = format!("partial{}_{number}", val.0);
-            body.line(format!("let {name} = {};", from_words(*dtype, &words)));
+            body.line(format!("let {name} = {}({});", typed(*dtype, width), each.join(", ")));
             partial.push(name);
         }
-        let lines = fold.merge(&mut body.functions, &names(*val, fold), &partial);
+        let lines = fold.merge_lanes(&mut body.functions, body.outer_width, &names(*val, fold), &partial);
         body.lines(lines);
     }
     body.line("}");
@@ -263,12 +313,19 @@ fn store_partials(body: &mut Body, folds: &[(Val, Fold)]) {
     let mut word = 0;
     for (val, fold) in folds {
         for (number, dtype) in fold.components.iter().enumerate() {
-            for value in to_words(*dtype, &component(*val, number)) {
-                let index = scratch_index(body, word);
-                let statement = body.memory.store(scratch, Accessor::Store, &index, &value);
-                body.line(statement);
-                word += 1;
+            let width = body.outer_width;
+            let values = lanes(&component(*val, number), width);
+            for (lane, (value, outer)) in values.iter().zip(lanes("outer", width)).enumerate() {
+                for (offset, value) in to_words(*dtype, value).iter().enumerate() {
+                    let index = scratch_index(body, word + offset, &outer);
+                    let statement = body.memory.store(scratch, Accessor::Store, &index, value);
+                    body.line(match width {
+                        1 => statement,
+                        _ => format!("if ({}) {{ {statement} }}", lanes("kept", width)[lane]),
+                    });
+                }
             }
+            word += dtype.gpu_bytes() / 4;
         }
     }
 }
@@ -276,34 +333,54 @@ fn store_partials(body: &mut Body, folds: &[(Val, Fold)]) {
 pub(super) fn shared_name(shared: &mut Shared, dtype: DType, number: usize) -> String {
     let ty = storage(dtype);
     let name = format!("shared_{ty}_{number}");
-    shared.insert(name.clone(), ty);
+    shared.insert(name.clone(), format!("array<{ty}, 256>"));
     name
 }
 
-/// Combines the lanes of an item through workgroup memory: lane `i` takes in lane `i + half`, halving.
+/// Combines the lanes of an item through workgroup memory: lane `i` takes in lane `i + half`, halving. Lanes of four
+/// outputs write only what is taken in next, so that half of the memory serves.
 fn combine_lanes(body: &mut Body, val: Val, fold: &Fold, shared: &mut Shared) {
     let own = names(val, fold);
-    let arrays: Vec<String> =
-        fold.components.iter().enumerate().map(|(number, dtype)| shared_name(shared, *dtype, number)).collect();
-    let publish = |body: &mut Body| {
+    let width = body.outer_width;
+    let array = |(number, dtype): (usize, &DType)| match width {
+        1 => shared_name(shared, *dtype, number),
+        _ => {
+            let ty = storage(*dtype);
+            let name = format!("shared_{ty}x{width}_{number}");
+            shared.insert(name.clone(), format!("array<{}, 128>", vector(ty, width)));
+            name
+        }
+    };
+    let arrays: Vec<String> = fold.components.iter().enumerate().map(array).collect();
+    let publish = |body: &mut Body, at: &str| {
         for ((array, name), dtype) in arrays.iter().zip(&own).zip(&fold.components) {
-            body.line(format!("{array}[lid] = {};", to_storage(*dtype, 1, name)));
+            body.line(format!("{array}[{at}] = {};", to_storage(*dtype, width, name)));
         }
     };
     body.line("if (lanes > 1u) {");
-    body.line("workgroupBarrier();");
-    publish(body);
+    if width == 1 {
+        body.line("workgroupBarrier();");
+        publish(body, "lid");
+    }
     body.line("for (var half = lanes >> 1u; half > 0u; half = half >> 1u) {");
     body.line("workgroupBarrier();");
+    if width > 1 {
+        body.line("if (lane >= half && lane < 2u * half) {");
+        publish(body, "lid - half * stride");
+        body.line("}");
+        body.line("workgroupBarrier();");
+    }
     body.line("if (lane < half) {");
-    body.line("let partner = lid + half * stride;");
+    body.line(if width == 1 { "let partner = lid + half * stride;" } else { "let partner = lid;" });
     let other: Vec<String> = (0..own.len()).map(|number| format!("other{}_{number}", val.0)).collect();
     for ((array, name), dtype) in arrays.iter().zip(&other).zip(&fold.components) {
-        body.line(format!("let {name} = {};", from_storage(*dtype, 1, &format!("{array}[partner]"))));
+        body.line(format!("let {name} = {};", from_storage(*dtype, width, &format!("{array}[partner]"))));
     }
-    let lines = fold.merge(&mut body.functions, &own, &other);
+    let lines = fold.merge_lanes(&mut body.functions, width, &own, &other);
     body.lines(lines);
-    publish(body);
+    if width == 1 {
+        publish(body, "lid");
+    }
     body.line("}");
     body.line("}");
     body.line("}");

@@ -11,6 +11,7 @@
 //!
 //! With `TIDEMILL_DUMP=DIR` in the environment every kernel is also written to `DIR/<hash>.ir` and `.wgsl`.
 
+mod across;
 mod body;
 mod dispatch;
 mod forms;

@@ -95,7 +95,13 @@ impl Fold {
     }
 
     /// As [`Fold::merge`], lane by lane.
-    fn merge_lanes(&self, functions: &mut Functions, width: u32, acc: &[String], other: &[String]) -> Vec<String> {
+    pub(super) fn merge_lanes(
+        &self,
+        functions: &mut Functions,
+        width: u32,
+        acc: &[String],
+        other: &[String],
+    ) -> Vec<String> {
         match self.monoid {
             Monoid::Moments | Monoid::MomentsWhere => self.chan(width, acc, other),
             Monoid::Squares => acc.iter().zip(other).map(|(a, b)| format!("{a} = {a} + {b};")).collect(),
@@ -132,15 +138,21 @@ impl Fold {
         self.level_bits(width).len() + 1
     }
 
-    /// Statements after a lane's element number `count` was folded into the first level of `levels`: full levels are
-    /// merged into the next.
-    pub(super) fn climb(&self, functions: &mut Functions, width: u32, levels: &[Vec<String>]) -> Vec<String> {
+    /// Statements after step number `count` of a lane, in which 2 to the power of `step_log2` elements were folded into the
+    /// first level of `levels`: full levels are merged into the next.
+    pub(super) fn climb(
+        &self,
+        functions: &mut Functions,
+        width: u32,
+        step_log2: u32,
+        levels: &[Vec<String>],
+    ) -> Vec<String> {
         let bits = self.level_bits(width);
         let mut lines = Vec::new();
         let mut shift = 0;
         for (level, pair) in levels.windows(2).enumerate() {
             shift += bits[level];
-            let mask = (1u32 << shift) - 1;
+            let mask = (1u32 << (shift - step_log2)) - 1;
             lines.push(format!("if ((count & {mask}u) == {mask}u) {{"));
             if level == 0 {
                 lines.extend(self.close(width, &pair[0]));

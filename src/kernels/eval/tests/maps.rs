@@ -285,3 +285,39 @@ fn random_numbers_belong_to_their_element_in_whatever_order_it_is_visited() {
     }
     assert!(outcome.values::<i32>(die).iter().all(|v| (-2..4).contains(v)));
 }
+
+#[test]
+fn tiles_of_transposes_and_what_is_fused_with_them_have_every_element() {
+    for [fast, slow, planes] in
+        [[64u32, 16u32, 1u32], [300, 70, 3], [257, 33, 2], [63, 40, 2], [1000, 2, 1], [70, 1, 5]]
+    {
+        let n = fast * slow * planes;
+        let mut b = Build::map(n);
+        let x = b.input(&ramp(n as usize));
+        let wide = b.input(&(0..n).map(|i| i as i64 - 7).collect::<Vec<_>>());
+        let bytes = b.input(&(0..n).map(|i| i as u8).collect::<Vec<_>>());
+        let y = b.in_place(&ramp(n as usize));
+        let outs = [b.output(DType::I64, n as usize), b.output(DType::U8, n as usize)];
+        let flat = b.flat();
+        let (stride, extent) = (b.number(fast), b.number(slow));
+        let slots = (HEADER_WORDS, HEADER_WORDS + 1);
+        let (along, rest) = (b.index(IndexOp::Rem, flat, stride), b.index(IndexOp::Div, flat, stride));
+        let (across, plane) = (b.index(IndexOp::Rem, rest, extent), b.index(IndexOp::Div, rest, extent));
+        let plane = b.index(IndexOp::Mul, plane, stride);
+        let row = b.index(IndexOp::Add, along, plane);
+        let row = b.index(IndexOp::Mul, row, extent);
+        let index = b.index(IndexOp::Add, row, across);
+        let turned = [x, wide, bytes].map(|operand| {
+            let load = b.load(operand, index, None);
+            let run = Run::Across { stride: slots.0, extent: slots.1 };
+            b.kernel.insts[load.0 as usize].op = InstOp::Load { operand, index, run, guard: None };
+            load
+        });
+        let own = b.load(y, flat, None);
+        let sum = add(&mut b, turned[0], own);
+        b.store(y, None, sum, None);
+        b.store(outs[0], None, turned[1], None);
+        b.store(outs[1], None, turned[2], None);
+        b.check_against_loops();
+    }
+}

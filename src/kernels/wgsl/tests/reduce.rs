@@ -414,3 +414,53 @@ fn requirements_of_elements_of_lines_and_of_folds_set_their_fault_words() {
         }
     }
 }
+
+/// The components of the fold of one line alone.
+fn line_alone(gpu: &Gpu, monoid: Monoid, data: &[f32], outer: usize, inner: usize, o: usize) -> Vec<f32> {
+    let line: Vec<f32> = (0..inner).map(|i| data[at(false, outer, inner, o, i)]).collect();
+    fold(gpu, true, monoid, 1, inner, &line).iter().enumerate().map(|(n, part)| component(monoid, n, part[0])).collect()
+}
+
+/// A component as a number: positions and truths are words.
+fn component(monoid: Monoid, number: usize, word: u32) -> f32 {
+    let is_float = monoid.components(DType::F32)[number] == DType::F32 && !matches!(monoid, Monoid::Any | Monoid::All);
+    if is_float { f32::from_bits(word) } else { word as f32 }
+}
+
+#[test]
+fn neighbouring_outputs_are_folded_side_by_side_as_each_is_alone() {
+    let Some(gpu) = gpu() else { return };
+    let monoids = [
+        Monoid::Prod,
+        Monoid::MinInclude,
+        Monoid::MaxOmit,
+        Monoid::ArgMinOmit,
+        Monoid::ArgMaxInclude,
+        Monoid::Any,
+        Monoid::Moments,
+        Monoid::MomentsWhere,
+        Monoid::Squares,
+        Monoid::ExpSum,
+    ];
+    for (outer, inner) in [(2usize, 40usize), (7, 9001), (38, 333), (131, 10)] {
+        // Few values differ from one, so that products and sums of squares stay exact.
+        let mut data: Vec<f32> = sample(outer * inner).iter().map(|v| if *v > 47.0 { -2.0 } else { 1.0 }).collect();
+        data[outer * inner / 2] = f32::NAN;
+        for monoid in monoids {
+            let parts = fold(gpu, false, monoid, outer, inner, &data);
+            for o in [0, 1, outer / 2, outer - 2, outer - 1] {
+                let alone = line_alone(gpu, monoid, &data, outer, inner, o);
+                for (number, expected) in alone.iter().enumerate() {
+                    let found = component(monoid, number, parts[number][o]);
+                    // Bases of moments are any element's; the mean is their sum with what is off.
+                    if monoid.is_moments() && (number == 1 || number == 2) {
+                        continue;
+                    }
+                    let near = (found - expected).abs() <= 1e-3 * expected.abs().max(1e-3);
+                    let same = found == *expected || found.is_nan() && expected.is_nan();
+                    assert!(same || near, "{monoid:?} {outer} by {inner}, output {o}: {found} and {expected}");
+                }
+            }
+        }
+    }
+}
