@@ -137,7 +137,7 @@ impl<'k> Body<'k> {
             InstOp::Param(slot) => from_words(inst.dtype, &[self.parameter(*slot), self.parameter(slot + 1)]),
             InstOp::Flat => self.local("flat"),
             InstOp::Outer => "outer".to_string(),
-            InstOp::Inner => "inner".to_string(),
+            InstOp::Inner => self.local("inner"),
             InstOp::Index(op, a, b) => index(*op, &self.value(*a, width), &self.value(*b, width)),
             InstOp::Compare(op, a, b) => compare(*op, width, &self.value(*a, width), &self.value(*b, width)),
             InstOp::Load { operand, index, run, guard } => {
@@ -304,6 +304,15 @@ impl<'k> Body<'k> {
         for (number, store) in self.kernel.stores.iter().enumerate() {
             if self.is_element_store(store) {
                 self.each_round(|body| body.element_store(number, store));
+            }
+        }
+    }
+
+    /// Writes the stores that are done for every element, of the round in hand.
+    pub(super) fn round_stores(&mut self) {
+        for (number, store) in self.kernel.stores.iter().enumerate() {
+            if self.is_element_store(store) {
+                self.element_store(number, store);
             }
         }
     }

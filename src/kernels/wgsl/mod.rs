@@ -21,6 +21,7 @@ mod monoid;
 pub mod pieces;
 mod running;
 mod scan;
+mod scan_part;
 #[cfg(test)]
 mod tests;
 pub(crate) mod types;
