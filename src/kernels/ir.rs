@@ -538,7 +538,7 @@ pub fn scan_plan(outer: u32, inner: u32, inner_fast: bool) -> ScanPlan {
         return ScanPlan { chunk, chunks: inner.div_ceil(chunk).max(1), lanes_log2: COLUMN_LANES_LOG2 };
     }
     const CHUNK_MIN: u32 = 1 << 12;
-    const CHUNKS_MAX: u32 = 1024;
+    const CHUNKS_MAX: u32 = 4096;
     let chunks = inner.div_ceil(CHUNK_MIN).min(CHUNKS_MAX / outer.max(1)).max(1);
     let chunk = inner.div_ceil(chunks).max(1).next_multiple_of(WORKGROUP);
     ScanPlan { chunk, chunks: inner.div_ceil(chunk).max(1), lanes_log2: 0 }

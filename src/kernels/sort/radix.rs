@@ -319,30 +319,28 @@ fn slot(i: u32) -> u32 {{ return i ^ ((i >> 5u) & 15u); }}
         );
     }
     text.push_str("    workgroupBarrier();\n");
-    for j in 0..EACH {
-        let _ = writeln!(text, "    var v{j} = mem[slot(lid * {EACH}u + {j}u)];");
-    }
-    for round in 0..4 {
-        split(&mut text, TILE_LOG2 + 2 * round);
-        text.push_str("    workgroupBarrier();\n");
-        for j in 0..EACH {
-            let at = if round < 3 { format!("lid * {EACH}u + {j}u") } else { format!("{}u + lid", j * LANES) };
-            let _ = writeln!(text, "    v{j} = mem[slot({at})];");
-        }
+    split(&mut text);
+    for k in 0..EACH {
+        let _ = writeln!(text, "    let v{k} = mem[slot({}u + lid)];", k * LANES);
     }
     places(&mut text);
     write_moved(digit, &mut text);
     module.finish(&text)
 }
 
-/// Sorts the tile by two bits of `v{j}`, from `bit` on: counts of the four values in bytes of a word, their sums over
-/// invocations in halves of two words.
-fn split(text: &mut String, bit: u32) {
-    text.push_str("    {\n    var counts = 0u;\n");
+/// Sorts the tile, which lies in `mem`, by its digits, two bits at a time: counts of the four values in bytes of a word,
+/// their sums over invocations in halves of two words.
+fn split(text: &mut String) {
+    let _ = writeln!(
+        text,
+        "    for (var bit = {TILE_LOG2}u; bit < {}u; bit = bit + 2u) {{\n    var counts = 0u;",
+        TILE_LOG2 + SORT_DIGITS.ilog2()
+    );
     for j in 0..EACH {
         let _ = writeln!(
             text,
-            "    let by{j} = ((v{j} >> {bit}u) & 3u) << 3u;
+            "    let e{j} = mem[slot(lid * {EACH}u + {j}u)];
+    let by{j} = ((e{j} >> bit) & 3u) << 3u;
     let rank{j} = (counts >> by{j}) & 255u;
     counts = counts + (1u << by{j});"
         );
@@ -383,10 +381,10 @@ fn split(text: &mut String, bit: u32) {
     for j in 0..EACH {
         let _ = writeln!(
             text,
-            "    mem[slot(((select(sum.x, sum.y, by{j} >= 16u) >> ((by{j} & 8u) << 1u)) & 65535u) + rank{j})] = v{j};"
+            "    mem[slot(((select(sum.x, sum.y, by{j} >= 16u) >> ((by{j} & 8u) << 1u)) & 65535u) + rank{j})] = e{j};"
         );
     }
-    text.push_str("    }\n");
+    text.push_str("    workgroupBarrier();\n    }\n");
 }
 
 /// Declares `to{k}`, where the element of the tile that comes at `k * 256 + lid` belongs, counted over all lines.
