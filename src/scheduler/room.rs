@@ -14,6 +14,20 @@ use rustc_hash::FxHashSet;
 /// Why an op runs on the host whose operands, all together, are more than the device may hold.
 pub(super) const NO_ROOM: &str = "its operands do not fit the device's memory together";
 
+/// Why an op runs on the host whose kernel binds too much.
+pub(super) const NO_BINDINGS: &str = "its arrays lie in more pieces of memory than a kernel of this device binds";
+
+/// Storage buffers that an op in a kernel of its own binds, parameters and fault words included.
+pub(super) fn bindings(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> u64 {
+    let facts = op.facts();
+    let dtype = |n: usize| dtypes.get(n).or(dtypes.first()).copied().unwrap_or(meta.dtype);
+    let reads = (0..lengths.len())
+        .filter(|&n| facts.reads(n) != Reads::Base)
+        .map(|n| device.pieces(dtype(n), lengths[n] as u64));
+    let scratch = device.pieces(DType::U32, scratch_words(op, dtypes, lengths, meta));
+    2 + reads.sum::<u64>() + device.pieces(meta.dtype, meta.elements() as u64) + scratch
+}
+
 /// Whether a device's memory holds what an op on arrays of these dtypes and lengths uses at a time.
 pub(super) fn fits(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> bool {
     let scratch = scratch_words(op, dtypes, lengths, meta);
