@@ -262,26 +262,38 @@ fn running_sum(name: &str, at: u32) -> String {
     text
 }
 
-/// Sums the counts of a digit along a line.
+/// Sums the counts of a digit along a line, four tiles an invocation at a time.
 fn rank(digit: Digit) -> String {
     let mut module = digit.module(&[2]);
     module.add(&format!("var<workgroup> mem: array<u32, {}>;\n", 2 * LANES));
+    let each = |line: &dyn Fn(u32) -> String| (0..4).map(line).collect::<String>();
+    let load = each(&|k| {
+        format!(
+            "        var counted{k} = 0u;
+        if (tile + {k}u < tiles) {{ counted{k} = load_scratch(first + tile + {k}u); }}\n"
+        )
+    });
+    let store = each(&|k| {
+        format!(
+            "        if (tile + {k}u < tiles) {{ store_scratch(first + tile + {k}u, place); }}
+        place = place + counted{k};\n"
+        )
+    });
     module.finish(&format!(
         "    if (index >= params[{LINES}] * 256u) {{ return; }}
     let tiles = params[{TILES}];
     let first = params[{COUNTS}] + index * tiles;
-    let turns = (tiles + 255u) / 256u;
+    let turns = (tiles + 1023u) / 1024u;
     var before = 0u;
     for (var turn = 0u; turn < turns; turn++) {{
-        let tile = turn * 256u + lid;
-        var counted = 0u;
-        if (tile < tiles) {{ counted = load_scratch(first + tile); }}
-        var sum = counted;
+        let tile = turn * 1024u + lid * 4u;
+{load}        let own = counted0 + counted1 + counted2 + counted3;
+        var sum = own;
 {}        workgroupBarrier();
         mem[lid] = sum;
         workgroupBarrier();
-        if (tile < tiles) {{ store_scratch(first + tile, before + sum - counted); }}
-        before = before + mem[255];
+        var place = before + sum - own;
+{store}        before = before + mem[255];
         workgroupBarrier();
     }}
     if (lid == 0u) {{ store_scratch(params[{SUMS}] + index, before); }}
