@@ -75,7 +75,7 @@ pub enum Command {
         bindings: Vec<SmallVec<[Slot; 1]>>,
         /// The slot of fault words.
         faults: Option<Slot>,
-        /// log2 of elements in a piece of what is not tiled.
+        /// log2 of the 32-bit elements in a piece of what is not tiled.
         #[cfg_attr(not(feature = "gpu"), expect(dead_code, reason = "only GPUs bind pieces of an operand"))]
         span_shift: u32,
     },

@@ -148,11 +148,12 @@ pub struct DeviceInfo {
     /// Bytes of the host's budget that it takes where its memory is the host's own (a software adapter's, an integrated
     /// one's): the host's budget is so much less, unless the program set that.
     pub host_share_bytes: u64,
-    /// log2 of the elements in a segment: arrays longer than that are kept in several allocations, which come and go
-    /// one by one. A tight budget has short segments.
+    /// log2 of the 32-bit elements in a segment: arrays longer than that are kept in several allocations, which come
+    /// and go one by one. A tight budget has short segments. [`DeviceInfo::segment_shift_of`] knows other types.
     pub segment_shift: u32,
-    /// log2 of the elements that one binding spans, at least `segment_shift`, and a function of the device alone: what
-    /// a kernel reads or writes all over lies in pieces of so many elements.
+    /// log2 of the 32-bit elements that one binding spans, at least `segment_shift`, and a function of the device alone:
+    /// what a kernel reads or writes all over lies in pieces of so many elements. [`DeviceInfo::span_shift_of`] knows
+    /// other types.
     pub span_shift: u32,
     /// Slots up to this size are cut from shared slabs; 0 for none.
     pub slab_slot_bytes_max: u64,
@@ -160,15 +161,24 @@ pub struct DeviceInfo {
     pub batches_in_flight_max: u32,
 }
 
-/// Segments of the widest elements that a budget holds at the least, where nobody asked for a budget. Of a tight one
+/// Segments that a budget holds at the least, where nobody asked for a budget. Of a tight one
 /// there have to be more: kernels use several at a time. Longer ones have to be joined less often.
 pub const SEGMENTS_IN_MEMORY: u64 = 8;
 
-/// log2 of the widest elements that so many bytes hold.
+/// `segment_shift` and `span_shift` of a device that keeps every array in one piece.
+pub const ONE_PIECE_SHIFT: u32 = 33;
+
+/// log2 of the 32-bit elements that so many bytes hold.
 pub fn segment_shift(bytes: u64) -> u32 {
-    let elements = (bytes / 8).max(1 << 12);
+    let elements = (bytes / 4).max(1 << 13);
     // Element indices are 32 bits wide.
     elements.ilog2().min(31)
+}
+
+/// log2 of the elements of a type in as many bytes as `1 << shift` 32-bit elements take. Types that are narrower than
+/// 32 bits count as 32 bits, which they take on a GPU.
+pub fn shift_for(shift: u32, dtype: DType) -> u32 {
+    shift - u32::from(dtype.is_wide())
 }
 
 /// The size of a slab, where the budget is large enough for many of them.
@@ -246,9 +256,19 @@ impl DeviceInfo {
         size_class(bytes).min(self.buffer_bytes_max).max(bytes)
     }
 
+    /// log2 of the elements of a type in a segment.
+    pub fn segment_shift_of(&self, dtype: DType) -> u32 {
+        shift_for(self.segment_shift, dtype)
+    }
+
+    /// log2 of the elements of a type that one binding spans.
+    pub fn span_shift_of(&self, dtype: DType) -> u32 {
+        shift_for(self.span_shift, dtype)
+    }
+
     /// Pieces in which a kernel binds all of an array: at least one, also of an empty one.
-    pub fn pieces(&self, elements: u64) -> u64 {
-        elements.div_ceil(1 << self.span_shift.min(63)).max(1)
+    pub fn pieces(&self, dtype: DType, elements: u64) -> u64 {
+        elements.div_ceil(1 << self.span_shift_of(dtype).min(63)).max(1)
     }
 
     /// Bytes of memory that an array takes at the most while one step uses all of it, whatever the budget makes of it:
@@ -260,7 +280,7 @@ impl DeviceInfo {
 
     /// The same where a step uses one segment of it at a time.
     pub fn bytes_in_turn(&self, dtype: DType, elements: u64) -> u64 {
-        self.bytes_at_once(dtype, elements.min(1u64 << self.span_shift.min(62)))
+        self.bytes_at_once(dtype, elements.min(1u64 << self.span_shift_of(dtype).min(62)))
     }
 
     /// Bytes of a slab at the most, under any budget.
@@ -272,7 +292,7 @@ impl DeviceInfo {
     #[cfg(test)]
     pub fn toy(id: DeviceId, kind: DeviceKind) -> DeviceInfo {
         let capabilities = Capabilities::of(kind);
-        let segment_shift = if capabilities.owns_host_budget { 32 } else { 20 };
+        let segment_shift = if capabilities.owns_host_budget { ONE_PIECE_SHIFT } else { 20 };
         DeviceInfo {
             id,
             kind,

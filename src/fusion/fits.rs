@@ -42,7 +42,7 @@ fn misfit_pack<'p>(step: &Step, plan: &'p Plan, device: &DeviceInfo) -> Option<&
     let Step::Pack { from, to, .. } = step else { return None };
     let buffer = |b: u32| &plan.buffers[b as usize];
     let bytes = |b: u32| device.bytes_at_once(buffer(b).dtype, buffer(b).elements);
-    if device.pieces(buffer(*to).elements) == 1 && bytes(*from) + bytes(*to) <= device.memory_bytes {
+    if device.pieces(buffer(*to).dtype, buffer(*to).elements) == 1 && bytes(*from) + bytes(*to) <= device.memory_bytes {
         return None;
     }
     plan.steps.iter().find_map(|step| match step {
@@ -52,9 +52,9 @@ fn misfit_pack<'p>(step: &Step, plan: &'p Plan, device: &DeviceInfo) -> Option<&
 }
 
 fn bindings(launch: &Launch, plan: &Plan, device: &DeviceInfo) -> u64 {
-    let segments = |used: &Use| match plan.buffers[used.buffer as usize].elements {
-        elements if !used.tiled => device.pieces(elements),
-        _ => 1,
+    let segments = |used: &Use| {
+        let buffer = &plan.buffers[used.buffer as usize];
+        if used.tiled { 1 } else { device.pieces(buffer.dtype, buffer.elements) }
     };
     1 + launch.uses.iter().map(segments).sum::<u64>() + launch.faults.is_some() as u64
 }

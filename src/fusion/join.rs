@@ -14,7 +14,7 @@ pub fn join(plan: &mut Plan, device: &DeviceInfo) {
     if device.segment_shift >= device.span_shift {
         return;
     }
-    let is_long = |buffer: &PlanBuffer| buffer.elements > 1 << device.segment_shift;
+    let is_long = |buffer: &PlanBuffer| buffer.elements > 1 << device.segment_shift_of(buffer.dtype);
     if !plan.buffers.iter().any(is_long) {
         return;
     }
@@ -23,7 +23,7 @@ pub fn join(plan: &mut Plan, device: &DeviceInfo) {
         plan.buffers[buffer].joined |= std::mem::take(&mut apart[buffer]);
     }
     let steps = std::mem::take(&mut plan.steps);
-    let mut joining = Joining { plan, apart, segment: 1 << device.segment_shift, newest: Vec::new() };
+    let mut joining = Joining { plan, apart, device, newest: Vec::new() };
     for step in steps {
         joining.step(step);
     }
@@ -55,8 +55,7 @@ struct Joining<'p> {
     plan: &'p mut Plan,
     /// Which of its buffers lie in several segments.
     apart: Vec<bool>,
-    /// Elements of a segment.
-    segment: u64,
+    device: &'p DeviceInfo,
     /// Buffers whose newest contents lie in another one, joined: launches that write to one array in a row leave it so.
     newest: Vec<(u32, u32)>,
 }
@@ -77,7 +76,10 @@ impl Joining<'_> {
     }
 
     fn launch(&mut self, mut launch: Arc<Launch>) {
-        let tiled = chunk(&launch) <= self.segment;
+        let chunk = chunk(&launch);
+        let holds_chunk =
+            |used: &Use| chunk <= 1 << self.device.segment_shift_of(self.plan.buffers[used.buffer as usize].dtype);
+        let tiled = launch.uses.iter().filter(|used| used.tiled).all(holds_chunk);
         let at_once = |used: &Use| !(used.tiled && tiled);
         self.put_back(|buffer| launch.uses.iter().any(|used| !at_once(used) && used.buffer == buffer));
         let at_once = |used: &&Use| at_once(used) && self.apart[used.buffer as usize];

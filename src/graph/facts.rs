@@ -30,9 +30,6 @@ pub struct Facts {
     pub scalars: Scalars,
     /// What it checks while it is computed. Read by `fusion/{cut,assemble}` and `scheduler/passing`.
     pub check: Check,
-    /// Why it runs on the host where an array that it touches is longer than one binding, if it does. Read by
-    /// `scheduler/placement`.
-    pub one_binding: Option<&'static str>,
 }
 
 impl Facts {
@@ -191,42 +188,12 @@ impl Op {
             Op::Ensure { op, .. } => (op, Element, &[R::Same, R::Expanded], Arrays, Condition),
             Op::Compact => ("nonzero", Compact, &[R::Folded], Arrays, Nothing),
         };
-        Facts { name, class, reads, scalars, check, one_binding: self.one_binding() }
+        Facts { name, class, reads, scalars, check }
     }
 
     /// The name that users know it by.
     pub fn name(&self) -> &'static str {
         self.facts().name
-    }
-
-    fn one_binding(&self) -> Option<&'static str> {
-        match self {
-            Op::ArgSort { .. } => {
-                Some("sorting an array that, in padded lines, is longer than one binding runs on the host")
-            }
-            Op::AssignIndex { .. } => {
-                Some("assigning by index to an array that is longer than one binding runs on the host")
-            }
-            Op::Scan { .. } => Some("a scan of an array that is longer than one binding runs on the host"),
-            Op::Source(_)
-            | Op::Fill
-            | Op::Iota
-            | Op::Linspace
-            | Op::Eye
-            | Op::Random { .. }
-            | Op::Apply(_)
-            | Op::View(_)
-            | Op::Cat { .. }
-            | Op::Triangle { .. }
-            | Op::MakeDiagonal(_)
-            | Op::Reduce { .. }
-            | Op::Take { .. }
-            | Op::TakeAlong { .. }
-            | Op::AssignSlice(_)
-            | Op::MatMul
-            | Op::Ensure { .. }
-            | Op::Compact => None,
-        }
     }
 
     /// Hashes what of an op is structure rather than numbers: ops of one structure are grouped into the same kernels.

@@ -63,9 +63,10 @@ pub mod header {
     pub const BEGIN: usize = 0;
     /// One past the last.
     pub const END: usize = 1;
-    /// Flat index of the first element of the bound segment of tiled operands: they are accessed at `flat - BASE`.
+    /// Flat index of the first element of the bound segment of tiled operands of 32 bits an element: they are accessed
+    /// at `flat - BASE`.
     pub const BASE: usize = 2;
-    /// log2 of the elements in a segment, for operands with several segments.
+    /// log2 of the 32-bit elements in a segment, for operands with several segments; 64-bit ones are half as many.
     pub const SEGMENT_SHIFT: usize = 3;
     /// The inner extent.
     pub const INNER: usize = 4;
@@ -85,6 +86,8 @@ pub mod header {
     pub const REVERSE: usize = 11;
     /// The number of outputs (outer extent) of the whole launch: the stride of scratch.
     pub const OUTER: usize = 12;
+    /// As `BASE`, of tiled operands of 64 bits an element.
+    pub const BASE_WIDE: usize = 13;
 }
 
 /// Words before the body's parameters.
@@ -453,9 +456,10 @@ impl Kernel {
         if self.form == (Form::Reduce { inner_fast: false }) { self.width() } else { 1 }
     }
 
-    /// How many groups of `width` elements an invocation takes, of a `Map` side by side, of a `Reduce` in each step of its
-    /// loop: its loads are in flight together, and what it does once is shared. Long bodies and random numbers take the
-    /// registers of several groups, and a multiple of the time to compile, for nothing.
+    /// How many groups of `width` elements an invocation takes, of a `Map` or a `Scan` side by side, of a `Reduce` in each
+    /// step of its loop: its loads are in flight together, and what it does once is shared. Long bodies and random numbers
+    /// take the registers of several groups, and a multiple of the time to compile, for nothing. Scans go through workgroup
+    /// memory, of which many or wide ones have less for each.
     #[cfg(feature = "gpu")]
     pub fn rounds(&self) -> u32 {
         let elements = self.insts.iter().filter(|inst| inst.level == Level::Element).count();
@@ -476,7 +480,7 @@ impl Kernel {
             Form::Reduce { .. } if self.insts.iter().any(heavy) => 1,
             Form::Reduce { .. } if elements <= FOUR_ROUNDS_INSTS_MAX => 4,
             Form::Reduce { .. } => 2,
-            Form::Scan { .. } => 1,
+            Form::Scan { .. } => (4 / self.partial_words().max(1)).max(1),
         }
     }
 }
@@ -526,8 +530,10 @@ pub struct Tile {
     pub begin: u32,
     /// One past the last.
     pub end: u32,
-    /// Flat index of the first element of the bound segment of tiled operands.
+    /// Flat index of the first element of the bound segment of tiled operands of 32 bits an element.
     pub base: u32,
+    /// The same of 64 bits an element.
+    pub base_wide: u32,
     /// Whether it is the last tile of its launch: a chunked reduction finishes here.
     pub last: bool,
 }
@@ -549,19 +555,34 @@ pub const WORKGROUP: u32 = 256;
 /// How lines of a scan are cut; a function of shape alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanPlan {
-    /// Elements of a chunk, a multiple of [`WORKGROUP`].
+    /// Elements of a chunk.
     pub chunk: u32,
     /// Chunks of a line.
     pub chunks: u32,
+    /// [`COLUMN_LANES_LOG2`] where an invocation walks a line, 0 where a workgroup does.
+    pub lanes_log2: u32,
 }
 
-/// How `outer` lines of `inner` elements each are cut, where the lines alone don't fill a GPU.
-pub fn scan_plan(outer: u32, inner: u32) -> ScanPlan {
+/// log2 of the lines that a workgroup of a scan walks where each of its invocations walks one.
+pub const COLUMN_LANES_LOG2: u32 = WORKGROUP.ilog2();
+
+/// How `outer` lines of `inner` elements each are cut, where the lines alone don't fill a GPU. Many lines along a slow
+/// dimension are walked by an invocation each.
+pub fn scan_plan(outer: u32, inner: u32, inner_fast: bool) -> ScanPlan {
+    const COLUMNS_MIN: u32 = 128;
+    const COLUMN_CHUNK_MIN: u32 = 64;
+    const COLUMN_CHUNKS_MAX: u32 = 256;
+    const INVOCATIONS: u32 = 1 << 18;
+    if !inner_fast && outer >= COLUMNS_MIN {
+        let chunks = (INVOCATIONS / outer).min(COLUMN_CHUNKS_MAX).min(inner.div_ceil(COLUMN_CHUNK_MIN)).max(1);
+        let chunk = inner.div_ceil(chunks).max(1);
+        return ScanPlan { chunk, chunks: inner.div_ceil(chunk).max(1), lanes_log2: COLUMN_LANES_LOG2 };
+    }
     const CHUNK_MIN: u32 = 1 << 12;
-    const CHUNKS_MAX: u32 = 1024;
+    const CHUNKS_MAX: u32 = 4096;
     let chunks = inner.div_ceil(CHUNK_MIN).min(CHUNKS_MAX / outer.max(1)).max(1);
     let chunk = inner.div_ceil(chunks).max(1).next_multiple_of(WORKGROUP);
-    ScanPlan { chunk, chunks: inner.div_ceil(chunk).max(1) }
+    ScanPlan { chunk, chunks: inner.div_ceil(chunk).max(1), lanes_log2: 0 }
 }
 
 /// How a reduction of `outer` outputs over `inner` elements each is cut: lanes enough to cover a chunk at

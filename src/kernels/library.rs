@@ -39,7 +39,8 @@ pub enum Library {
         /// As `stride_a`.
         stride_b: u32,
     },
-    /// The stable sorting permutation (u32, 0-based) of lines, operands `[keys, out, scratch]`: element
+    /// The stable sorting permutation (u32, 0-based) of lines, operands `[keys, out]`, and `scratch` where lines are
+    /// long: element
     /// `(a, i, b)` of `before x len x after` lies at `a + before * (i + len * b)`. NaN is greatest.
     ArgSort {
         /// Type of the keys.
@@ -110,7 +111,9 @@ impl Library {
     pub fn scratch_words(&self) -> u64 {
         match *self {
             Library::MatMul { dtype, m, n, k, batch, .. } => matmul::scratch_words(dtype, m, n, k, batch),
-            Library::ArgSort { before, len, after, .. } => sort_scratch_words(len as u64, before as u64 * after as u64),
+            Library::ArgSort { dtype, before, len, after, .. } => {
+                sort_scratch_words(dtype, len as u64, before as u64 * after as u64)
+            }
             Library::AssignIndex { extent, scalar_value, .. } => assign_scratch_words(extent as u64, scalar_value),
         }
     }

@@ -75,7 +75,7 @@ impl State {
 
     fn charged_for(&self, d: usize, dtype: DType, elements: u64, joined: bool) -> u64 {
         let device = &self.devices[d];
-        let shift = device.shift_of(joined);
+        let shift = device.shift_of(joined, dtype);
         let last = segments_of(elements, shift) as u64 - 1;
         let bytes = |elements: u64| device.pool.charged(elements * device.info.element_bytes(dtype));
         let rest = elements - (last << shift);

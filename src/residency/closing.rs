@@ -24,7 +24,7 @@ impl State {
         let plan = cursor.plan.clone();
         while let Some((id, meta, buffer)) = plan.outputs.get(cursor.step - plan.steps.len()) {
             let key = Key::Value(*id);
-            let count = segments_of(meta.elements() as u64, self.devices[d].shift);
+            let count = segments_of(meta.elements() as u64, self.devices[d].shift_of(false, meta.dtype));
             if key != cursor.keys[*buffer as usize] && meta.elements() > 0 {
                 while cursor.tile < count {
                     self.copy_alias(d, cursor, key, *buffer, out)?;

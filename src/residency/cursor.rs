@@ -7,12 +7,13 @@
 use super::batch::Open;
 use super::pool::padded;
 use super::state::State;
-use super::tiles::{Need, needs_of, segments_used, tile_range, tile_shift, tiles_of};
+use super::tiles::{Need, TileAt, needs_of, segments_used, tile_range, tile_shift, tiles_of};
 use super::values::{Key, Value, segments_of};
 use crate::contract::batch::{Command, Slot, Transfer};
 use crate::contract::messages::residency::ResidencyInstruction;
 use crate::contract::plan::{Launch, Plan, PlanBuffer, Role, Step};
 use crate::error::{Error, ErrorKind};
+use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
 use crate::ids::BatchId;
 use std::sync::Arc;
@@ -183,7 +184,8 @@ impl State {
         for step in &plan.steps {
             let Step::Launch(launch) = step else { continue };
             let tiles = tiles_of(launch, plan, device)?;
-            let needs = needs_of(launch, plan, device, tiles.map(|_| 0));
+            let first = TileAt { number: 0, shift: tile_shift(launch, plan, device) };
+            let needs = needs_of(launch, plan, device, tiles.map(|_| first));
             // An output that takes over the memory of an operand of the same step adds nothing.
             let shares = |need: &&Need| {
                 let source = plan.buffers[need.buffer as usize].in_place_of;
@@ -229,7 +231,7 @@ impl State {
     ) -> Result<(), Stop> {
         let plan = cursor.plan.clone();
         let shift = tile_shift(launch, &plan, &self.devices[d]);
-        let tile = tiles.map(|_| cursor.tile);
+        let tile = tiles.map(|_| TileAt { number: cursor.tile, shift });
         let needs = needs_of(launch, &plan, &self.devices[d], tile);
         let slots = self.reside(d, cursor, &needs, out)?;
         let slot_of = |buffer: u32, segment: u32| {
@@ -241,9 +243,11 @@ impl State {
             .iter()
             .map(|u| segments_used(u, &plan, &self.devices[d], tile).map(|s| slot_of(u.buffer, s)).collect())
             .collect();
+        let joined = launch.uses.iter().any(|u| u.tiled && plan.buffers[u.buffer as usize].joined);
+        let bases = [DType::U32, DType::I64].map(|dtype| self.devices[d].shift_of(joined, dtype));
         cursor.open.commands.push(Command::Dispatch {
             launch: launch.clone(),
-            tile: tile_range(&launch.geometry, shift, tile, tiles.unwrap_or(1)),
+            tile: tile_range(&launch.geometry, tile, bases, tiles.unwrap_or(1)),
             bindings,
             faults: launch.faults.map(|f| slot_of(f, 0)),
             span_shift: self.devices[d].span_shift.min(31),
@@ -252,9 +256,13 @@ impl State {
             self.drop_part(d, cursor.keys[need.buffer as usize], need.segment);
         }
         // Segments that only this tile needs are dead before the step is.
-        if tiles.is_some_and(|count| count > 1) {
+        if let (Some(tile), Some(count)) = (tile, tiles.filter(|&count| count > 1)) {
+            let is_done = |n: &&Need| {
+                let shift = self.shift_of(d, cursor.keys[n.buffer as usize]);
+                tile.number + 1 == count || tile.ends_segment(shift)
+            };
             let is_tiled = |n: &&Need| launch.uses.iter().all(|u| u.buffer != n.buffer || u.tiled);
-            let dead = needs.iter().filter(|n| launch.faults != Some(n.buffer)).filter(is_tiled);
+            let dead = needs.iter().filter(|n| launch.faults != Some(n.buffer)).filter(is_tiled).filter(is_done);
             let dead: Vec<Need> = dead.filter(|n| self.dies_at(cursor, n.buffer, cursor.step)).copied().collect();
             for need in dead {
                 self.let_go(d, cursor, need.buffer, need.segment);

@@ -9,9 +9,10 @@ use super::pool::Pool;
 use super::turns::Turns;
 use super::values::Key;
 use crate::contract::batch::{Batch, Command, Transfer};
-use crate::contract::device::DeviceInfo;
+use crate::contract::device::{DeviceInfo, ONE_PIECE_SHIFT, shift_for};
 use crate::contract::messages::residency::ResidencyInstruction;
 use crate::error::Error;
+use crate::graph::DType;
 use crate::ids::{BatchId, BufferId, RegionId, SessionId};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
@@ -50,7 +51,7 @@ pub(super) struct Prepared {
 #[derive(Debug)]
 pub(super) struct Device {
     pub(super) info: DeviceInfo,
-    /// log2 of elements in a segment; 32 on the host device, where nothing is cut.
+    /// log2 of 32-bit elements in a segment; `ONE_PIECE_SHIFT` on the host device, where nothing is cut.
     pub(super) shift: u32,
     /// The same of what is joined.
     pub(super) span_shift: u32,
@@ -95,14 +96,14 @@ pub(super) struct Device {
 
 impl Device {
     /// log2 of elements in a segment of what is joined, or is not.
-    pub(super) fn shift_of(&self, joined: bool) -> u32 {
-        if joined { self.span_shift } else { self.shift }
+    pub(super) fn shift_of(&self, joined: bool, dtype: DType) -> u32 {
+        shift_for(if joined { self.span_shift } else { self.shift }, dtype)
     }
 
     pub(super) fn new(info: DeviceInfo, batches_in_flight: u32) -> Device {
         Device {
-            shift: info.segment_shift.min(32),
-            span_shift: info.span_shift.min(32),
+            shift: info.segment_shift.min(ONE_PIECE_SHIFT),
+            span_shift: info.span_shift.min(ONE_PIECE_SHIFT),
             pool: Pool::new(&info),
             lru: [BTreeMap::new(), BTreeMap::new()],
             pin_floor: 0,

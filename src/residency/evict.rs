@@ -186,8 +186,8 @@ impl State {
                 continue;
             }
             let known = value.whole.is_some() || at.part.is_some();
-            let host_bytes =
-                value.segment_elements(segment, device.shift_of(value.joined)) * value.dtype.bytes() as u64;
+            let host_bytes = value.segment_elements(segment, device.shift_of(value.joined, value.dtype))
+                * value.dtype.bytes() as u64;
             if known || (!is_host && (at.coming.is_some() || host_bytes <= host_room)) {
                 victim = Some((key, segment, known));
                 break;

@@ -19,7 +19,7 @@ impl State {
     pub(super) fn ensure_copy(&mut self, d: usize, key: Key) {
         let value = self.values.get_mut(&key).expect("RES-8: a value in use is known");
         if value.copy(d).is_none() {
-            let shift = self.devices[d].shift_of(value.joined);
+            let shift = self.devices[d].shift_of(value.joined, value.dtype);
             let segment = Segment { place: Place::Absent, part: None, coming: None, stamp: 0 };
             let segments = smallvec::smallvec![segment; segments_of(value.elements, shift) as usize];
             value.copies.push(DeviceCopy { device: d, segments });
@@ -30,13 +30,14 @@ impl State {
     pub(super) fn slot_bytes(&self, d: usize, key: Key, segment: u32) -> u64 {
         let value = &self.values[&key];
         let device = &self.devices[d];
-        let elements = value.segment_elements(segment, device.shift_of(value.joined));
+        let elements = value.segment_elements(segment, device.shift_of(value.joined, value.dtype));
         padded(elements * device.info.element_bytes(value.dtype))
     }
 
     /// log2 of elements in a segment of a value or buffer on a device.
     pub(super) fn shift_of(&self, d: usize, key: Key) -> u32 {
-        self.devices[d].shift_of(self.values[&key].joined)
+        let value = &self.values[&key];
+        self.devices[d].shift_of(value.joined, value.dtype)
     }
 
     pub(super) fn slot_of(&self, d: usize, key: Key, segment: u32) -> Option<Slot> {
@@ -169,7 +170,8 @@ impl State {
     /// Emits a readback of a segment that has a slot, unless its bytes are, or will be, in host memory.
     pub(super) fn read_back(&mut self, d: usize, key: Key, segment: u32, open: &mut Open) {
         let value = &self.values[&key];
-        let (dtype, elements) = (value.dtype, value.segment_elements(segment, self.devices[d].shift_of(value.joined)));
+        let (dtype, elements) =
+            (value.dtype, value.segment_elements(segment, self.devices[d].shift_of(value.joined, value.dtype)));
         let at = value.segment(d, segment).expect("RES-8: a segment in use is in the books");
         let Some(from) = at.slot() else { return };
         if at.part.is_some() || at.coming.is_some() || value.whole.is_some() {

@@ -10,8 +10,36 @@ use super::device::Device;
 use super::values::segments_of;
 use crate::contract::plan::{Launch, Plan, Use};
 use crate::error::{Error, ErrorKind};
+use crate::graph::DType;
 use crate::kernels::ir::{Geometry, Tile};
 use smallvec::SmallVec;
+
+/// One tile of a launch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TileAt {
+    /// Which, in order.
+    pub(super) number: u32,
+    /// log2 of the elements of a tile.
+    pub(super) shift: u32,
+}
+
+impl TileAt {
+    /// The segment that it lies in, of those with `1 << shift` elements each.
+    fn segment(self, shift: u32) -> u32 {
+        debug_assert!(shift >= self.shift, "PLAN-4: a tile lies in one segment of each use");
+        self.number >> (shift - self.shift)
+    }
+
+    /// Whether its segment begins with it.
+    fn begins_segment(self, shift: u32) -> bool {
+        self.segment(shift) << (shift - self.shift) == self.number
+    }
+
+    /// Whether its segment ends with it, if it isn't the last.
+    pub(super) fn ends_segment(self, shift: u32) -> bool {
+        TileAt { number: self.number + 1, ..self }.begins_segment(shift)
+    }
+}
 
 /// A segment of a plan's buffer that a tile uses.
 #[derive(Clone, Copy, Debug)]
@@ -23,19 +51,23 @@ pub(super) struct Need {
 }
 
 /// Segments of a use that a tile binds.
-pub(super) fn segments_used(u: &Use, plan: &Plan, device: &Device, tile: Option<u32>) -> std::ops::Range<u32> {
+pub(super) fn segments_used(u: &Use, plan: &Plan, device: &Device, tile: Option<TileAt>) -> std::ops::Range<u32> {
     let buffer = &plan.buffers[u.buffer as usize];
-    let count = segments_of(buffer.elements, device.shift_of(buffer.joined));
+    let shift = device.shift_of(buffer.joined, buffer.dtype);
+    let count = segments_of(buffer.elements, shift);
     let whole = u.tiled || buffer.joined || count == 1 || device.shift == device.span_shift;
     debug_assert!(whole, "PLAN-4: buffer {} lies in {count} segments", u.buffer);
     match tile {
-        Some(n) if u.tiled && count > 1 => n..n + 1,
+        Some(tile) if u.tiled && count > 1 => {
+            let segment = tile.segment(shift);
+            segment..segment + 1
+        }
         _ => 0..count,
     }
 }
 
 /// What a tile of a launch uses, each segment once.
-pub(super) fn needs_of(launch: &Launch, plan: &Plan, device: &Device, tile: Option<u32>) -> SmallVec<[Need; 8]> {
+pub(super) fn needs_of(launch: &Launch, plan: &Plan, device: &Device, tile: Option<TileAt>) -> SmallVec<[Need; 8]> {
     let mut needs: SmallVec<[Need; 8]> = SmallVec::new();
     let mut add = |need: Need| match needs.iter_mut().find(|n| n.buffer == need.buffer && n.segment == need.segment) {
         Some(n) => {
@@ -45,8 +77,12 @@ pub(super) fn needs_of(launch: &Launch, plan: &Plan, device: &Device, tile: Opti
         None => needs.push(need),
     };
     for u in &launch.uses {
+        let buffer = &plan.buffers[u.buffer as usize];
+        // What an earlier tile wrote into the segment stays.
+        let goes_on =
+            u.tiled && tile.is_some_and(|tile| !tile.begins_segment(device.shift_of(buffer.joined, buffer.dtype)));
         for segment in segments_used(u, plan, device, tile) {
-            add(Need { buffer: u.buffer, segment, reads: u.reads, writes: u.writes });
+            add(Need { buffer: u.buffer, segment, reads: u.reads || goes_on, writes: u.writes });
         }
     }
     if let Some(buffer) = launch.faults {
@@ -55,10 +91,12 @@ pub(super) fn needs_of(launch: &Launch, plan: &Plan, device: &Device, tile: Opti
     needs
 }
 
-/// log2 of the elements of a tile.
+/// log2 of the elements of a tile: as many as the shortest segment of a tiled use has.
 pub(super) fn tile_shift(launch: &Launch, plan: &Plan, device: &Device) -> u32 {
-    let joined = |u: &Use| u.tiled && plan.buffers[u.buffer as usize].joined;
-    device.shift_of(launch.uses.iter().any(joined))
+    let tiled = || launch.uses.iter().filter(|u| u.tiled).map(|u| &plan.buffers[u.buffer as usize]);
+    let joined = tiled().any(|buffer| buffer.joined);
+    let shifts = tiled().map(|buffer| device.shift_of(joined, buffer.dtype));
+    shifts.min().unwrap_or_else(|| device.shift_of(joined, DType::U32))
 }
 
 /// The number of tiles, if a tiled use has several segments.
@@ -79,18 +117,19 @@ pub(super) fn tiles_of(launch: &Launch, plan: &Plan, device: &Device) -> Result<
     }
 }
 
-pub(super) fn tile_range(geometry: &Geometry, shift: u32, tile: Option<u32>, count: u32) -> Tile {
+pub(super) fn tile_range(geometry: &Geometry, tile: Option<TileAt>, span: [u32; 2], count: u32) -> Tile {
     let elements = match *geometry {
         Geometry::Map { elements } => elements,
         Geometry::Reduce { outer: 1, inner } => inner,
         Geometry::Reduce { outer, .. } | Geometry::Scan { outer, .. } => outer,
     };
     match tile {
-        None => Tile { begin: 0, end: elements, base: 0, last: true },
-        Some(n) => {
-            let begin = (n as u64) << shift;
-            let end = (begin + (1u64 << shift)).min(elements as u64) as u32;
-            Tile { begin: begin as u32, end, base: begin as u32, last: n + 1 == count }
+        None => Tile { begin: 0, end: elements, base: 0, base_wide: 0, last: true },
+        Some(tile) => {
+            let begin = (tile.number as u64) << tile.shift;
+            let end = (begin + (1u64 << tile.shift)).min(elements as u64) as u32;
+            let [base, base_wide] = span.map(|shift| (begin >> shift << shift) as u32);
+            Tile { begin: begin as u32, end, base, base_wide, last: tile.number + 1 == count }
         }
     }
 }

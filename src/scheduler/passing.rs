@@ -5,10 +5,13 @@
 //! Must hold: a function of the session's own program and of the devices' memory alone; linear in the cut.
 //!
 //! Computed as a whole, a value is kept the second time. Of one that is read in parts alone, a cut computes these
-//! parts, and that may happen often before it has cost as much as the whole. What no memory holds is never kept.
+//! parts, and that may happen often before it has cost as much as the whole. A sorting permutation is kept at once: it
+//! has memory of its own while it is computed, and the values and the positions of one sort are two nodes that are often
+//! demanded one after the other. What no memory holds is never kept.
 
 use super::cut::{Cut, Dep, Fate};
 use super::state::State;
+use crate::graph::Op;
 use smallvec::{SmallVec, smallvec};
 
 /// What taking one node of a region through the ring costs, in elements that could be computed meanwhile.
@@ -39,13 +42,15 @@ impl State {
         costs
     }
 
-    /// Whether a lazy value has been computed so often in passing that it had better be kept, and could be.
+    /// Whether a lazy value is a sorting permutation, or has been computed so often in passing that it had better be
+    /// kept, and could be.
     pub(super) fn is_worth_keeping(&self, cut: &Cut, position: usize) -> bool {
         let node = &cut.nodes[position];
         let live = &self.graph[node.at];
         let meta = &live.node.meta;
         let device = &self.devices[node.place.device.0 as usize];
         let bytes = (meta.elements() as u64).saturating_mul(device.element_bytes(meta.dtype));
-        live.passed && live.passing_cost >= meta.elements() as u64 && bytes <= device.memory_bytes / 2
+        let is_due = live.passed && live.passing_cost >= meta.elements() as u64;
+        (is_due || matches!(live.node.op, Op::ArgSort { .. })) && bytes <= device.memory_bytes / 2
     }
 }

@@ -88,17 +88,19 @@ pub fn capability(
             });
         }
     }
-    let longest = lengths.iter().copied().chain([meta.elements()]).max().unwrap_or(0);
-    let segmented = device.pieces(room::scratch_words(op, lengths, meta).max(longest as u64)) > 1;
+    if room::scratch_words(op, args, lengths, meta) > u32::MAX as u64 {
+        return Err("its scratch memory has more than 2^32 words");
+    }
     if let Op::Apply(op) = op
         && let Some(reason) = args.iter().find_map(|&input| refusal(*op, input))
     {
         return Err(reason);
     }
-    if let Some(reason) = op.facts().one_binding
-        && segmented
+    // Others read less where they bind too much (`fusion/fits`); these bind all that they are about.
+    if matches!(op, Op::ArgSort { .. } | Op::AssignIndex { .. } | Op::Scan { .. })
+        && room::bindings(op, args, lengths, meta, device) > device.bindings_max as u64
     {
-        return Err(reason);
+        return Err(room::NO_BINDINGS);
     }
     if room::fits(op, args, lengths, meta, device) { Ok(()) } else { Err(room::NO_ROOM) }
 }

@@ -14,9 +14,23 @@ use rustc_hash::FxHashSet;
 /// Why an op runs on the host whose operands, all together, are more than the device may hold.
 pub(super) const NO_ROOM: &str = "its operands do not fit the device's memory together";
 
+/// Why an op runs on the host whose kernel binds too much.
+pub(super) const NO_BINDINGS: &str = "its arrays lie in more pieces of memory than a kernel of this device binds";
+
+/// Storage buffers that an op in a kernel of its own binds, parameters and fault words included.
+pub(super) fn bindings(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> u64 {
+    let facts = op.facts();
+    let dtype = |n: usize| dtypes.get(n).or(dtypes.first()).copied().unwrap_or(meta.dtype);
+    let reads = (0..lengths.len())
+        .filter(|&n| facts.reads(n) != Reads::Base)
+        .map(|n| device.pieces(dtype(n), lengths[n] as u64));
+    let scratch = device.pieces(DType::U32, scratch_words(op, dtypes, lengths, meta));
+    2 + reads.sum::<u64>() + device.pieces(meta.dtype, meta.elements() as u64) + scratch
+}
+
 /// Whether a device's memory holds what an op on arrays of these dtypes and lengths uses at a time.
 pub(super) fn fits(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> bool {
-    let scratch = scratch_words(op, lengths, meta);
+    let scratch = scratch_words(op, dtypes, lengths, meta);
     let all = lengths.iter().map(|&n| n as u64).sum::<u64>() + meta.elements() as u64 + scratch;
     let slabs = (lengths.len() as u64 + 2) * device.slab_bytes_max();
     // Nearly everything is far from it: elements take up to 8 bytes, rounded up by an eighth.
@@ -56,7 +70,7 @@ fn bytes_at_a_time(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, de
         bytes(device, dtype(n), length as u64)
     });
     let bytes = if writes_in_turn { DeviceInfo::bytes_in_turn } else { DeviceInfo::bytes_at_once };
-    let scratch = match scratch_words(op, lengths, meta) {
+    let scratch = match scratch_words(op, dtypes, lengths, meta) {
         0 => 0,
         words => device.bytes_at_once(DType::U32, words),
     };
@@ -64,13 +78,13 @@ fn bytes_at_a_time(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, de
     reads.sum::<u64>() + bytes(device, meta.dtype, own as u64) + scratch + 2 * device.slab_bytes_max()
 }
 
-/// 32-bit words that a kernel of an op on arguments of these lengths needs beside what it reads and writes, in one
-/// piece.
-pub(super) fn scratch_words(op: &Op, lengths: &[usize], meta: &Meta) -> u64 {
+/// 32-bit words that a kernel of an op on arguments of these dtypes and lengths needs beside what it reads and writes.
+pub(super) fn scratch_words(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta) -> u64 {
     match op {
         Op::ArgSort { dim, .. } => {
             let len = meta.shape.dim(*dim as usize).max(1);
-            sort_scratch_words(len as u64, (meta.elements() / len) as u64)
+            let keys = dtypes.first().copied().unwrap_or(meta.dtype);
+            sort_scratch_words(keys, len as u64, (meta.elements() / len) as u64)
         }
         Op::AssignIndex { dim } => {
             let extent = dim.map_or(meta.elements(), |dim| meta.shape.dim(dim as usize));
@@ -143,10 +157,10 @@ mod tests {
         assert!(!fits(&Op::Cat { dim: 0 }, &[n, n], &meta(&[2 * n, 1])));
         assert!(!fits(&Op::MatMul, &[n / 2, n / 2], &meta(&[n, 1])));
         assert!(fits(&Op::Take { dim: None }, &[n, 8 * n], &meta(&[8 * n, 1])));
-        // Lines of five elements are sorted in lines of eight.
+        // Long lines take copies of their keys beside them.
         let sort =
             |len: usize| fits(&Op::ArgSort { dim: 0, descending: false }, &[2 * n / 5], &meta(&[len, 2 * n / 5 / len]));
-        assert!(sort(8) && !sort(5));
+        assert!(sort(8) && !sort(2 * n / 5));
         // The base, which is the value, and the winners of each place of the extent: none where all get the same.
         let assign = |dim, value: usize| fits(&Op::AssignIndex { dim }, &[n, 4, value], &meta(&[n / 16, 16]));
         assert!(!assign(None, 4) && assign(None, 1) && assign(Some(0), 4 * 16) && assign(Some(1), n / 4));

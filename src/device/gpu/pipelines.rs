@@ -7,6 +7,7 @@ use super::driver_cache::DriverCache;
 use super::raw_device::Gpu;
 use super::shaders::Shaders;
 use super::uploads::Uploads;
+use crate::contract::device::shift_for;
 use crate::contract::plan::{Launch, Plan, Program, Step};
 use crate::device::backend::Compiler;
 use crate::error::{Error, ErrorKind, Result};
@@ -214,7 +215,7 @@ pub(super) struct Maker {
     pub(super) shaders: Arc<dyn Shaders>,
     /// Where compilations are counted.
     pub(super) counters: Arc<Counters>,
-    /// log2 of elements that one binding spans.
+    /// log2 of the 32-bit elements that one binding spans.
     pub(super) span_shift: u32,
 }
 
@@ -243,8 +244,10 @@ pub(super) struct GpuCompiler {
 
 impl GpuCompiler {
     fn segments(&self, plan: &Plan, launch: &Launch) -> Vec<u8> {
-        let segment = 1u64 << self.maker.span_shift;
-        let of = |buffer: u32| plan.buffers[buffer as usize].elements.div_ceil(segment).clamp(1, 255) as u8;
+        let of = |buffer: u32| {
+            let buffer = &plan.buffers[buffer as usize];
+            buffer.elements.div_ceil(1 << shift_for(self.maker.span_shift, buffer.dtype)).clamp(1, 255) as u8
+        };
         launch.uses.iter().map(|u| if u.tiled { 1 } else { of(u.buffer) }).collect()
     }
 

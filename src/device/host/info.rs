@@ -3,7 +3,7 @@
 //! In: settings, threads, measured costs. Out: the host's [`DeviceInfo`].
 
 use crate::config::Config;
-use crate::contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
+use crate::contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features, ONE_PIECE_SHIFT};
 use crate::ids::DeviceId;
 use crate::kernels::target::FloatProfile;
 
@@ -43,8 +43,8 @@ pub(super) fn describe(config: &Config, threads: usize, costs: Costs) -> DeviceI
         memory_bytes: budget_bytes,
         budget_is_set: config.host_budget.is_some(),
         host_share_bytes: 0,
-        segment_shift: 32,
-        span_shift: 32,
+        segment_shift: ONE_PIECE_SHIFT,
+        span_shift: ONE_PIECE_SHIFT,
         slab_slot_bytes_max: 0,
         batches_in_flight_max: config.batches_in_flight.max(1),
     }
@@ -89,7 +89,7 @@ mod tests {
         let config = Config { host_budget: Some(1000), batches_in_flight: 0, ..Config::default() };
         let costs = crate::contract::fixtures::device(0, DeviceKind::Host).costs;
         let info = describe(&config, 3, costs);
-        assert_eq!((info.budget_bytes, info.batches_in_flight_max, info.segment_shift), (1000, 1, 32));
+        assert_eq!((info.budget_bytes, info.batches_in_flight_max, info.segment_shift), (1000, 1, ONE_PIECE_SHIFT));
         assert!(info.has(crate::graph::DType::F64) && info.has(crate::graph::DType::I64));
     }
 }

@@ -148,7 +148,7 @@ fn dispatch(launch: Arc<Launch>, slots: &[Slot], faults: Option<Slot>) -> Comman
     let Geometry::Map { elements } = launch.geometry else { panic!("a map") };
     Command::Dispatch {
         launch,
-        tile: Tile { begin: 0, end: elements, base: 0, last: true },
+        tile: Tile { begin: 0, end: elements, base: 0, base_wide: 0, last: true },
         bindings: slots.iter().map(|&s| -> SmallVec<[Slot; 1]> { smallvec![s] }).collect(),
         faults,
         span_shift: 32,
@@ -291,7 +291,7 @@ fn a_panic_in_a_long_launch_fails_its_batch_alone() {
     let mut wrong =
         (*launch(Program::Kernel(Arc::new(doubling(false)), 1), 2, &[(true, false), (false, true)])).clone();
     wrong.geometry = Geometry::Scan { outer: 1, inner: 2, reverse: false };
-    let tile = Tile { begin: 0, end: 2, base: 0, last: true };
+    let tile = Tile { begin: 0, end: 2, base: 0, base_wide: 0, last: true };
     let bindings = [slot(0, 2), slot(1, 2)].iter().map(|&s| -> SmallVec<[Slot; 1]> { smallvec![s] }).collect();
     let broken = Command::Dispatch { launch: Arc::new(wrong), tile, bindings, faults: None, span_shift: 32 };
     bench.submit(vec![allocate(0, 2), upload(0, &x), allocate(1, 2), broken]);

@@ -38,9 +38,9 @@ impl Lowering<'_, '_> {
             Fold::None | Fold::Alone => true,
             // Whole chunks lie in one piece, or the fold reads all pieces at once.
             Fold::Reduce(_) => {
-                self.space.folds_all()
-                    && reduce_plan(outer, inner, self.space.inner_fast()).chunk as u64
-                        <= 1u64 << device.span_shift.min(63)
+                let span = |operand: &Operand| 1u64 << device.span_shift_of(operand.dtype).min(63);
+                let chunk = reduce_plan(outer, inner, self.space.inner_fast()).chunk as u64;
+                self.space.folds_all() && self.operands.iter().all(|operand| chunk <= span(operand))
             }
             Fold::Scan { .. } => false,
         };
@@ -54,7 +54,7 @@ impl Lowering<'_, '_> {
             } as u64;
             let index = self.operand_of[source] as usize;
             operand.tiled = tiles && self.flat_only[index];
-            operand.segments = if operand.tiled { 1 } else { device.pieces(elements).min(255) as u8 };
+            operand.segments = if operand.tiled { 1 } else { device.pieces(operand.dtype, elements).min(255) as u8 };
         }
         let numbers = self.builder.numbers().collect();
         let mut kernel = Kernel {
@@ -69,7 +69,9 @@ impl Lowering<'_, '_> {
         let in_phases = device.capabilities.needs_scratch;
         let chunks = match form {
             Form::Reduce { inner_fast } if in_phases => Some(reduce_plan(outer, inner, inner_fast).chunks),
-            Form::Scan { .. } if in_phases && kernel.scans_in_phases() => Some(scan_plan(outer, inner).chunks),
+            Form::Scan { inner_fast } if in_phases && kernel.scans_in_phases() => {
+                Some(scan_plan(outer, inner, inner_fast).chunks)
+            }
             _ => None,
         };
         if let Some(chunks) = chunks {

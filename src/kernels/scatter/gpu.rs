@@ -10,18 +10,17 @@
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
 use crate::kernels::library::{Library, Pass};
-use crate::kernels::wgsl::pieces::{FAULT_WORD, Module, OWN_WORDS, grid_of, one_segment};
+use crate::kernels::wgsl::pieces::{FAULT_WORD, Module, OWN_WORDS, grid_of, segments_key};
 use crate::kernels::wgsl::types::storage;
 
 /// The passes of an indexed assignment over `[out, index, value, winner]`.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` for operands in several segments and for more elements than a grid covers.
+/// `ErrorKind::Unsupported` for more elements than a grid covers.
 pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<Vec<Pass>, Error> {
     let Library::AssignIndex { dtype, index_dtype, before, extent, after, count, scalar_value } = *library else {
         panic!("LIB-1: {} is no indexed assignment", library.name());
     };
-    one_segment(segments, "an indexed assignment")?;
     let elements = count as u64 * before as u64 * after as u64;
     if count == 0 {
         return Ok(vec![]);
@@ -32,19 +31,26 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
     let pass = |name: String, wgsl: String, operands: &[u16], faults: bool, over: u32| {
         let grid = grid_of(over.div_ceil(256) as u64, "an indexed assignment")?;
         let operands = operands.to_vec();
-        Ok::<_, Error>(Pass { key: format!("scatter {name}"), wgsl, params: params.clone(), operands, faults, grid })
+        Ok::<_, Error>(Pass {
+            key: format!("scatter {name}{}", segments_key(segments)),
+            wgsl,
+            params: params.clone(),
+            operands,
+            faults,
+            grid,
+        })
     };
     let mut passes = Vec::new();
     if scalar_value {
-        passes.push(pass(format!("check {index_dtype}"), check(index_dtype), &[1], true, count)?);
+        passes.push(pass(format!("check {index_dtype}"), check(index_dtype, segments), &[1], true, count)?);
     } else {
-        passes.push(pass(format!("begin {index_dtype}"), begin(index_dtype), &[1, 3], false, count)?);
-        passes.push(pass(format!("win {index_dtype}"), win(index_dtype), &[1, 3], true, count)?);
+        passes.push(pass(format!("begin {index_dtype}"), begin(index_dtype, segments), &[1, 3], false, count)?);
+        passes.push(pass(format!("win {index_dtype}"), win(index_dtype, segments), &[1, 3], true, count)?);
     }
     if elements > 0 {
         let operands: &[u16] = if scalar_value { &[0, 1, 2] } else { &[0, 1, 2, 3] };
         let name = format!("write {dtype} {index_dtype} {scalar_value}");
-        passes.push(pass(name, write(dtype, index_dtype, scalar_value), operands, false, elements)?);
+        passes.push(pass(name, write(dtype, index_dtype, scalar_value, segments), operands, false, elements)?);
     }
     Ok(passes)
 }
@@ -64,10 +70,10 @@ fn place(index_dtype: DType) -> String {
 }
 
 /// A kernel with one invocation an index, over words that invocations share: `then` of `i` and of `to`, its place.
-fn each_index(index_dtype: DType, shared: &[&str], then: &str) -> String {
+fn each_index(index_dtype: DType, segments: &[u8], share: impl Fn(&mut Module), then: &str) -> String {
     let mut module = Module::new();
-    module.operand("indices", storage(index_dtype), 1);
-    shared.iter().for_each(|words| module.atomics(words));
+    module.operand("indices", storage(index_dtype), segments[1]);
+    share(&mut module);
     module.add(&place(index_dtype));
     let count = OWN_WORDS + 3;
     module.finish(&format!(
@@ -80,35 +86,39 @@ fn each_index(index_dtype: DType, shared: &[&str], then: &str) -> String {
 }
 
 /// Faults where an index is outside.
-fn check(index_dtype: DType) -> String {
+fn check(index_dtype: DType, segments: &[u8]) -> String {
     let extent = OWN_WORDS + 1;
     let then = format!("if (to >= params[{extent}]) {{ atomicStore(&faults[params[{FAULT_WORD}]], 1u); }}");
-    each_index(index_dtype, &["faults"], &then)
+    each_index(index_dtype, segments, |module| module.atomics("faults"), &then)
 }
 
 /// Nobody has won the places that are assigned to; the scratch holds whatever it held.
-fn begin(index_dtype: DType) -> String {
+fn begin(index_dtype: DType, segments: &[u8]) -> String {
     let extent = OWN_WORDS + 1;
-    let then = format!("if (to < params[{extent}]) {{ atomicStore(&winner[to], 0u); }}");
-    each_index(index_dtype, &["winner"], &then)
+    let then = format!("if (to < params[{extent}]) {{ store_winner(to, 0u); }}");
+    each_index(index_dtype, segments, |module| module.atomic_operand("winner", segments[3]), &then)
 }
 
 /// The last wins; faults where an index is outside.
-fn win(index_dtype: DType) -> String {
+fn win(index_dtype: DType, segments: &[u8]) -> String {
     let extent = OWN_WORDS + 1;
     let then = format!(
-        "if (to < params[{extent}]) {{ atomicMax(&winner[to], i + 1u); }} else {{ atomicStore(&faults[params[{FAULT_WORD}]], 1u); }}"
+        "if (to < params[{extent}]) {{ raise_winner(to, i + 1u); }} else {{ atomicStore(&faults[params[{FAULT_WORD}]], 1u); }}"
     );
-    each_index(index_dtype, &["winner", "faults"], &then)
+    let share = |module: &mut Module| {
+        module.atomic_operand("winner", segments[3]);
+        module.atomics("faults");
+    };
+    each_index(index_dtype, segments, share, &then)
 }
 
-fn write(dtype: DType, index_dtype: DType, scalar_value: bool) -> String {
+fn write(dtype: DType, index_dtype: DType, scalar_value: bool, segments: &[u8]) -> String {
     let mut module = Module::new();
-    module.operand("result", storage(dtype), 1);
-    module.operand("indices", storage(index_dtype), 1);
-    module.operand("values", storage(dtype), 1);
+    module.operand("result", storage(dtype), segments[0]);
+    module.operand("indices", storage(index_dtype), segments[1]);
+    module.operand("values", storage(dtype), segments[2]);
     if !scalar_value {
-        module.operand("winner", "u32", 1);
+        module.operand("winner", "u32", segments[3]);
     }
     module.add(&place(index_dtype));
     let from = if scalar_value { "0u" } else { "e" };
@@ -185,10 +195,29 @@ mod tests {
     }
 
     #[test]
-    fn segments_are_refused_in_words() {
-        let library = library(DType::F32, DType::U32, [1, 4, 1, 4], true);
-        let error = passes(&library, &[2, 1, 1, 1], 30).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert!(passes(&self::library(DType::F32, DType::U32, [1, 4, 1, 0], true), &[1; 4], 30).unwrap().is_empty());
+    fn what_lies_in_pieces_is_assigned_to_as_in_one() {
+        let Some(gpu) = gpu() else { return };
+        let (extent, count, shift) = (1000usize, 700usize, 8u32);
+        let indices: Vec<u32> = (0..count).map(|i| (i * 7919 % 913) as u32).collect();
+        let values: Vec<u32> = (0..count as u32).map(|v| v + 5000).collect();
+        let base: Vec<u32> = (0..extent as u32).collect();
+        let mut expected = base.clone();
+        indices.iter().zip(&values).for_each(|(&i, &v)| expected[i as usize] = v);
+        let apart = |words: &[u32]| words.chunks(1 << shift).map(<[u32]>::to_vec).collect::<Vec<_>>();
+        let buffers = [apart(&base), apart(&indices), apart(&values), apart(&vec![9; extent])];
+        let segments = [0, 1, 2, 3].map(|n: usize| buffers[n].len() as u8);
+        let library = library(DType::F32, DType::U32, [1, extent as u32, 1, count as u32], false);
+        let passes = passes(&library, &segments, shift).unwrap();
+        let mut all = buffers.concat();
+        all.push(vec![0]);
+        let after = gpu.passes(&passes, &segments, &all);
+        assert_eq!(after[..segments[0] as usize].concat(), expected);
+        assert_eq!(after.last(), Some(&vec![0]));
+    }
+
+    #[test]
+    fn no_index_is_no_pass() {
+        let library = library(DType::F32, DType::U32, [1, 4, 1, 0], true);
+        assert!(passes(&library, &[1; 4], 30).unwrap().is_empty());
     }
 }

@@ -1,92 +1,67 @@
-//! Stable argsort on a GPU: a bitonic network over positions, compared by (key, position).
+//! Stable argsort on a GPU. Lines of up to `SORT_BLOCK` elements go through a bitonic network in workgroup memory, compared
+//! by (key, position), in one pass; longer ones are sorted by digits (`radix`).
 //!
-//! In: sizes. Out: passes over `[keys, out, scratch]`. Lines are padded to a power of two; element `i` of the
-//! permutation of line `l` lies at `l * padded + i` of scratch, padding has positions from `len` on and sorts last.
-//! Steps within a block of 1,024 run in workgroup memory, several short lines in one block; longer ones take a pass
-//! each. Parameters from `OWN_WORDS` on: before, len, lines, log2 of the padded length, 1 for descending,
-//! first and last stage (sizes of the merged runs), step, 1 for the first pass, 1 for the last.
+//! In: sizes. Out: passes over `[keys, out]`, of long lines over `[keys, out, scratch]`. Short lines are padded to a
+//! power of two; padding has positions from `len` on and sorts last, and several lines share a block.
+//! Parameters from `OWN_WORDS` on: before, len, lines, log2 of the padded length, 1 for descending.
 //!
 //! Must hold: keys become unsigned integers of the same order, NaN greatest, -0 as 0; the position breaks ties, so
 //! that no two elements are equal and the network is stable.
 
+use super::radix;
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
+use crate::graph::scratch::{SORT_BLOCK, sort_digits_needed};
 use crate::kernels::library::{Library, Pass};
-use crate::kernels::wgsl::pieces::{Module, OWN_WORDS, grid_of, one_segment};
+use crate::kernels::wgsl::pieces::{Module, OWN_WORDS, grid_of, segments_key};
 use crate::kernels::wgsl::types::storage;
-
-/// Elements that a workgroup sorts in its memory.
-const BLOCK: u64 = 1024;
 
 const BEFORE: usize = OWN_WORDS;
 const LEN: usize = OWN_WORDS + 1;
 const LINES: usize = OWN_WORDS + 2;
 const PADDED_LOG2: usize = OWN_WORDS + 3;
 const DESCENDING: usize = OWN_WORDS + 4;
-const STAGE_FIRST: usize = OWN_WORDS + 5;
-const STAGE_LAST: usize = OWN_WORDS + 6;
-const STEP: usize = OWN_WORDS + 7;
-const IS_FIRST: usize = OWN_WORDS + 8;
-const IS_LAST: usize = OWN_WORDS + 9;
 
 /// The passes of an argsort.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` for operands in several segments and for more than 2^32 padded elements.
+/// `ErrorKind::Unsupported` for more than 2^32 padded elements, or words of scratch.
 pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<Vec<Pass>, Error> {
     let Library::ArgSort { dtype, before, len, after, descending } = *library else {
         panic!("LIB-1: {} is no sort", library.name());
     };
-    one_segment(segments, "a sort")?;
     let lines = before as u64 * after as u64;
-    let padded = (len as u64).next_power_of_two();
-    let total = lines * padded;
     if lines == 0 || len == 0 {
         return Ok(vec![]);
     }
-    if total > u32::MAX as u64 {
-        return Err(Error::new(ErrorKind::Unsupported, format!("a sort of {total} padded elements on a GPU")));
+    let padded = (len as u64).next_power_of_two();
+    if (lines * padded).max(library.scratch_words()) > u32::MAX as u64 {
+        return Err(Error::new(ErrorKind::Unsupported, format!("a sort of {lines} lines of {len} on a GPU")));
     }
-    let pass = |local: bool, stages: (u64, u64), step: u64, first: bool, last: bool| -> Result<Pass, Error> {
-        let groups = if local { total.div_ceil(BLOCK) } else { (total / 2).div_ceil(256) };
-        let mut params = vec![0, segment_shift, before, len, lines as u32, padded.trailing_zeros()];
-        params.extend([descending as u32, stages.0 as u32, stages.1 as u32, step as u32, first as u32, last as u32]);
-        Ok(Pass {
-            key: format!("argsort {} {dtype}", if local { "block" } else { "step" }),
-            wgsl: if local { block(dtype) } else { step_across(dtype) },
-            params,
-            operands: vec![0, 1, 2],
-            faults: false,
-            grid: grid_of(groups, "a sort")?,
-        })
-    };
-    let mut passes = vec![pass(true, (2, padded.min(BLOCK)), 0, true, padded <= BLOCK)?];
-    let mut stage = 2 * BLOCK;
-    while stage <= padded {
-        let mut step = stage / 2;
-        while step >= BLOCK {
-            passes.push(pass(false, (stage, stage), step, false, false)?);
-            step /= 2;
-        }
-        passes.push(pass(true, (stage, stage), 0, false, stage == padded)?);
-        stage *= 2;
+    let lines = lines as u32;
+    if sort_digits_needed(len as u64) {
+        let segments = [segments[0], segments[1], segments[2]];
+        return radix::passes(dtype, [before, len, lines], descending, segments, segment_shift);
     }
-    Ok(passes)
+    let groups = (lines as u64 * padded).div_ceil(SORT_BLOCK);
+    Ok(vec![Pass {
+        key: format!("argsort block {dtype}{}", segments_key(segments)),
+        wgsl: block(dtype, [segments[0], segments[1]]),
+        params: vec![0, segment_shift, before, len, lines, padded.trailing_zeros(), descending as u32],
+        operands: vec![0, 1],
+        faults: false,
+        grid: grid_of(groups, "a sort")?,
+    }])
 }
 
 /// The unsigned type that keys are compared as.
-fn key_type(dtype: DType) -> &'static str {
+pub(super) fn key_type(dtype: DType) -> &'static str {
     if dtype.is_wide() { "u64" } else { "u32" }
 }
 
-/// Operands, and `key(line, position)` and `in_order(..)`.
-fn common(dtype: DType) -> Module {
-    let mut module = Module::new();
-    module.operand("keys", storage(dtype), 1);
-    module.operand("result", "u32", 1);
-    module.operand("order", "u32", 1);
-    let key = key_type(dtype);
-    let ordered = match dtype {
+/// Statements that declare `k`, the key of the element `x` as an unsigned integer of the same order.
+pub(super) fn ordered(dtype: DType) -> &'static str {
+    match dtype {
         DType::Bool | DType::U8 | DType::U32 => "    let k = x;\n",
         DType::I32 => "    let k = bitcast<u32>(x) ^ 0x80000000u;\n",
         DType::I64 => "    let k = bitcast<u64>(x) ^ 0x8000000000000000lu;\n",
@@ -104,7 +79,15 @@ fn common(dtype: DType) -> Module {
     let k = select(ordered, 0xfffffffffffffffflu, (bits & 0x7ffffffffffffffflu) > 0x7ff0000000000000lu);
 "
         }
-    };
+    }
+}
+
+/// Operands, and `key(line, position)` and `in_order(..)`.
+fn common(dtype: DType, segments: [u8; 2]) -> Module {
+    let mut module = Module::new();
+    module.operand("keys", storage(dtype), segments[0]);
+    module.operand("result", "u32", segments[1]);
+    let (key, ordered) = (key_type(dtype), ordered(dtype));
     let zero = if dtype.is_wide() { "0lu" } else { "0u" };
     module.add(&format!(
         "fn key(line: u32, position: u32) -> {key} {{
@@ -124,27 +107,26 @@ fn in_order(p: u32, p_key: {key}, q: u32, q_key: {key}) -> bool {{
     module
 }
 
-/// Sorts or merges blocks of `BLOCK` elements in workgroup memory.
-fn block(dtype: DType) -> String {
-    let mut module = common(dtype);
+/// Sorts blocks of `SORT_BLOCK` elements in workgroup memory.
+fn block(dtype: DType, segments: [u8; 2]) -> String {
+    let mut module = common(dtype, segments);
     module.add(&format!(
-        "var<workgroup> places: array<u32, {BLOCK}>;\nvar<workgroup> sorted: array<{}, {BLOCK}>;\n",
+        "var<workgroup> places: array<u32, {SORT_BLOCK}>;\nvar<workgroup> sorted: array<{}, {SORT_BLOCK}>;\n",
         key_type(dtype)
     ));
     module.finish(&format!(
         "    let padded_log2 = params[{PADDED_LOG2}];
     let mask = (1u << padded_log2) - 1u;
-    let start = index * {BLOCK}u;
+    let start = index * {SORT_BLOCK}u;
     for (var part = 0u; part < 4u; part++) {{
         let slot = lid + part * 256u;
         let element = start + slot;
-        var position = element & mask;
-        if (params[{IS_FIRST}] == 0u) {{ position = load_order(element); }}
+        let position = element & mask;
         places[slot] = position;
         sorted[slot] = key(element >> padded_log2, position);
     }}
-    for (var stage = params[{STAGE_FIRST}]; stage <= params[{STAGE_LAST}]; stage = stage << 1u) {{
-        for (var step = min(stage >> 1u, {half}u); step > 0u; step = step >> 1u) {{
+    for (var stage = 2u; stage <= mask + 1u; stage = stage << 1u) {{
+        for (var step = stage >> 1u; step > 0u; step = step >> 1u) {{
             workgroupBarrier();
             for (var part = 0u; part < 2u; part++) {{
                 let pair = lid + part * 256u;
@@ -169,37 +151,11 @@ fn block(dtype: DType) -> String {
         let slot = lid + part * 256u;
         let element = start + slot;
         let line = element >> padded_log2;
-        if (line < params[{LINES}]) {{
-            let i = element & mask;
-            if (params[{IS_LAST}] == 0u) {{
-                store_order(element, places[slot]);
-            }} else if (i < params[{LEN}]) {{
-                let before = params[{BEFORE}];
-                store_result(line % before + before * (i + params[{LEN}] * (line / before)), places[slot]);
-            }}
+        let i = element & mask;
+        if (line < params[{LINES}] && i < params[{LEN}]) {{
+            let before = params[{BEFORE}];
+            store_result(line % before + before * (i + params[{LEN}] * (line / before)), places[slot]);
         }}
-    }}
-",
-        half = BLOCK / 2
-    ))
-}
-
-/// One step of a stage between blocks, in scratch.
-fn step_across(dtype: DType) -> String {
-    common(dtype).finish(&format!(
-        "    let pair = index * 256u + lid;
-    let padded_log2 = params[{PADDED_LOG2}];
-    if (pair >= params[{LINES}] << (padded_log2 - 1u)) {{ return; }}
-    let step = params[{STEP}];
-    let low = ((pair & ~(step - 1u)) << 1u) | (pair & (step - 1u));
-    let high = low | step;
-    let line = low >> padded_log2;
-    let ascending = (low & ((1u << padded_log2) - 1u) & params[{STAGE_FIRST}]) == 0u;
-    let p = load_order(low);
-    let q = load_order(high);
-    if (in_order(p, key(line, p), q, key(line, q)) != ascending) {{
-        store_order(low, q);
-        store_order(high, p);
     }}
 "
     ))
@@ -245,8 +201,7 @@ mod tests {
         if gpu().is_none() {
             return;
         }
-        let shapes =
-            [[1, 1, 1], [1, 2, 1], [3, 5, 2], [1, 1000, 1], [2, 1025, 1], [1, 5000, 3], [300, 7, 2], [1, 20_000, 1]];
+        let shapes = [[1, 1, 1], [1, 2, 1], [3, 5, 2], [1, 1000, 1], [2, 1025, 1], [300, 7, 2], [1, 140_000, 1]];
         for shape in shapes {
             let mut keys = sample((shape[0] * shape[1] * shape[2]) as usize);
             for (i, key) in keys.iter_mut().enumerate() {
@@ -280,6 +235,55 @@ mod tests {
         assert_eq!(line(DType::I64, wide(&[1 << 40, -1, i64::MIN, (1 << 40) - 1]), 4), [2, 1, 3, 0]);
         let floats = words64(&[f64::NAN, 1e-300, -1e300, 0.0, -0.0, f64::INFINITY]);
         assert_eq!(line(DType::F64, floats, 6), [2, 3, 4, 1, 5, 0]);
+    }
+
+    #[test]
+    fn long_lines_of_every_dtype_are_sorted_by_digits() {
+        let Some(gpu) = gpu() else { return };
+        let (before, len) = (2, 4500u32);
+        let mixed: Vec<u64> = (0..2 * len as u64).map(|i| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let check = |dtype: DType, keys: Vec<u32>, less: &dyn Fn(usize, usize) -> std::cmp::Ordering| {
+            for descending in [false, true] {
+                let got = run(dtype, [before, len, 1], descending, keys.clone()).unwrap();
+                for line in 0..2 {
+                    let mut order: Vec<usize> = (0..len as usize).collect();
+                    order.sort_by(|&p, &q| {
+                        let up = less(line + 2 * p, line + 2 * q);
+                        if descending { up.reverse() } else { up }
+                    });
+                    let got = got.iter().skip(line).step_by(2).map(|&i| i as usize);
+                    assert!(got.eq(order), "{dtype} {descending}");
+                }
+            }
+        };
+        let narrow: Vec<u32> = mixed.iter().map(|&m| (m >> 32) as u32).collect();
+        check(DType::I32, narrow.clone(), &|p, q| (narrow[p] as i32).cmp(&(narrow[q] as i32)));
+        let bytes: Vec<u32> = narrow.iter().map(|n| n & 255).collect();
+        check(DType::U8, bytes.clone(), &|p, q| bytes[p].cmp(&bytes[q]));
+        if !gpu.target.f64 || !gpu.target.i64 {
+            return eprintln!("no 64-bit types: the rest of this test is skipped");
+        }
+        let words = |of: &dyn Fn(u64) -> u64| -> Vec<u32> {
+            mixed.iter().flat_map(|&m| [of(m) as u32, (of(m) >> 32) as u32]).collect()
+        };
+        let float = |m: u64| (m as i64 >> 20) as f64;
+        check(DType::F64, words(&|m| float(m).to_bits()), &|p, q| float(mixed[p]).total_cmp(&float(mixed[q])));
+    }
+
+    #[test]
+    fn keys_in_pieces_are_sorted_as_in_one() {
+        let Some(gpu) = gpu() else { return };
+        let (len, shift) = (5000u32, 12u32);
+        let keys: Vec<u32> = (0..len).map(|i| i * 7919 % 251).collect();
+        let library = Library::ArgSort { dtype: DType::U8, before: 1, len, after: 1, descending: false };
+        let apart = |words: &[u32]| words.chunks(1 << shift).map(<[u32]>::to_vec).collect::<Vec<_>>();
+        let scratch = vec![7; library.scratch_words() as usize];
+        let buffers = [apart(&keys), apart(&vec![u32::MAX; len as usize]), apart(&scratch)];
+        let segments = [0, 1, 2].map(|n: usize| buffers[n].len() as u8);
+        let passes = passes(&library, &segments, shift).unwrap();
+        let after = gpu.passes(&passes, &segments, &buffers.concat());
+        let order = after[segments[0] as usize..][..segments[1] as usize].concat();
+        assert_eq!(order, run(DType::U8, [1, len, 1], false, keys).unwrap());
     }
 
     #[test]

@@ -6,3 +6,5 @@
 #[cfg(feature = "gpu")]
 pub mod gpu;
 pub mod host;
+#[cfg(feature = "gpu")]
+mod radix;

@@ -374,6 +374,15 @@ impl<'k> Body<'k> {
         }
     }
 
+    /// Writes the stores that are done for every element, of the round in hand.
+    pub(super) fn round_stores(&mut self) {
+        for (number, store) in self.kernel.stores.iter().enumerate() {
+            if self.is_element_store(store) {
+                self.element_store(number, store);
+            }
+        }
+    }
+
     fn element_store(&mut self, number: usize, store: &Store) {
         let width = self.width;
         let mut value = self.value(store.value, width);

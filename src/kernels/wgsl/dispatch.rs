@@ -37,9 +37,9 @@ fn plan_of(kernel: &Kernel, geometry: &Geometry) -> ReducePlan {
             // Without scratch there is no place for partial results.
             if kernel.scratch.is_some() { plan } else { ReducePlan { chunk: inner, chunks: 1, ..plan } }
         }
-        (Form::Scan { .. }, &Geometry::Scan { outer, inner, .. }) if kernel.scratch.is_some() => {
-            let ScanPlan { chunk, chunks } = scan_plan(outer, inner);
-            ReducePlan { chunk, chunks, lanes_log2: 0 }
+        (Form::Scan { inner_fast }, &Geometry::Scan { outer, inner, .. }) if kernel.scratch.is_some() => {
+            let ScanPlan { chunk, chunks, lanes_log2 } = scan_plan(outer, inner, inner_fast);
+            ReducePlan { chunk, chunks, lanes_log2 }
         }
         _ => ReducePlan { chunk: 0, chunks: 1, lanes_log2: 0 },
     }
@@ -53,19 +53,20 @@ pub fn header_words(
     (begin, end): (u32, u32),
     chunks: (u32, u32),
     phase: u32,
-    base: u32,
+    bases: [u32; 2],
     segment_shift: u32,
 ) -> [u32; HEADER_WORDS as usize] {
     let plan = plan_of(kernel, geometry);
     let mut words = [0; HEADER_WORDS as usize];
     words[header::BEGIN] = begin;
     words[header::END] = end;
-    words[header::BASE] = base;
+    [words[header::BASE], words[header::BASE_WIDE]] = bases;
     words[header::SEGMENT_SHIFT] = segment_shift;
     words[header::CHUNK] = plan.chunk;
     words[header::CHUNKS] = plan.chunks;
     words[header::PHASE] = phase;
-    words[header::LANES_LOG2] = if phase == 2 { finish_lanes_log2(plan.chunks) } else { plan.lanes_log2 };
+    let finishes = phase == 2 && matches!(geometry, Geometry::Reduce { .. });
+    words[header::LANES_LOG2] = if finishes { finish_lanes_log2(plan.chunks) } else { plan.lanes_log2 };
     words[header::CHUNK_BEGIN] = chunks.0;
     words[header::CHUNK_END] = chunks.1;
     match *geometry {
@@ -88,7 +89,7 @@ pub fn grid(kernel: &Kernel, words: &[u32; HEADER_WORDS as usize]) -> [u32; 3] {
     let items = words[header::END] - words[header::BEGIN];
     let groups = match kernel.form {
         Form::Map => items.div_ceil(kernel.width()).div_ceil(WORKGROUP * kernel.rounds()),
-        Form::Scan { .. } => items * words[header::CHUNKS],
+        Form::Scan { .. } => items.div_ceil(1 << words[header::LANES_LOG2]) * words[header::CHUNKS],
         Form::Reduce { .. } => {
             let chunks =
                 if words[header::PHASE] == 1 { words[header::CHUNK_END] - words[header::CHUNK_BEGIN] } else { 1 };
@@ -110,7 +111,7 @@ pub(crate) fn rows(groups: u32) -> Option<[u32; 3]> {
 pub fn dispatches(kernel: &Kernel, geometry: &Geometry, tile: Tile, segment_shift: u32) -> Vec<KernelDispatch> {
     let range = (tile.begin, tile.end);
     let dispatch = |range, chunks, phase| {
-        let header = header_words(kernel, geometry, range, chunks, phase, tile.base, segment_shift);
+        let header = header_words(kernel, geometry, range, chunks, phase, [tile.base, tile.base_wide], segment_shift);
         KernelDispatch { header, grid: grid(kernel, &header) }
     };
     let empty = tile.begin >= tile.end;
@@ -183,7 +184,7 @@ mod tests {
     }
 
     fn tile(begin: u32, end: u32, last: bool) -> Tile {
-        Tile { begin, end, base: begin, last }
+        Tile { begin, end, base: begin, base_wide: begin, last }
     }
 
     #[test]

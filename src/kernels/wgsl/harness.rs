@@ -214,7 +214,7 @@ pub(crate) fn whole(kernel: &Kernel, geometry: &Geometry) -> Tile {
         Geometry::Reduce { outer, .. } | Geometry::Scan { outer, .. } => outer,
     };
     let _ = kernel;
-    Tile { begin: 0, end, base: 0, last: true }
+    Tile { begin: 0, end, base: 0, base_wide: 0, last: true }
 }
 
 /// Builds kernels instruction by instruction; levels and parameter slots follow.

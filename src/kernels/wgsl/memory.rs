@@ -5,7 +5,7 @@
 //! Must hold:
 //! - WGSL-1: an operand is declared as an array of `vec4` only if every store to it writes a whole `vec4`:
 //!   a store to one component may rewrite its neighbours, which other invocations own.
-//! - WGSL-2: the four elements of an aligned group lie in one segment (`SEGMENT_SHIFT >= 2`).
+//! - WGSL-2: the four elements of an aligned group lie in one segment (`SEGMENT_SHIFT >= 3`).
 
 use super::types::{from_storage, register, storage, to_storage, typed, vector};
 use crate::kernels::ir::{Form, InstOp, Kernel, Operand, Store, header};
@@ -124,10 +124,12 @@ impl<'k> Memory<'k> {
         let four = typed(dtype, 4);
         let grouped = self.grouped(number);
         let element = if operand.segments > 1 {
-            let shift = self.parameter(header::SEGMENT_SHIFT);
+            let narrow = self.parameter(header::SEGMENT_SHIFT);
+            let shift = if dtype.is_wide() { format!("({narrow} - 1u)") } else { narrow };
             format!("    let segment = i >> {shift};\n    let e = i & ((1u << {shift}) - 1u);\n")
         } else if operand.tiled {
-            format!("    let e = i - {};\n", self.parameter(header::BASE))
+            let base = if dtype.is_wide() { header::BASE_WIDE } else { header::BASE };
+            format!("    let e = i - {};\n", self.parameter(base))
         } else {
             "    let e = i;\n".to_string()
         };

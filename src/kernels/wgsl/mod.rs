@@ -22,6 +22,7 @@ mod monoid;
 pub mod pieces;
 mod running;
 mod scan;
+mod scan_part;
 #[cfg(test)]
 mod tests;
 pub(crate) mod types;

@@ -3,7 +3,7 @@
 //! In: names and element types. Out: declarations with `load_name(i)` and `store_name(i, value)`.
 //!
 //! Must hold: parameter word 0 of a library kernel is its fault word's number ([`FAULT_WORD`]), word 1 log2 of
-//! the elements in a segment (`SEGMENT_SHIFT_WORD`); its own words follow from [`OWN_WORDS`] on.
+//! the 32-bit elements in a segment (`SEGMENT_SHIFT_WORD`; half as many 64-bit ones); its own words follow from [`OWN_WORDS`] on.
 
 use super::dispatch::rows;
 use crate::error::{Error, ErrorKind};
@@ -12,7 +12,7 @@ use std::fmt::Write;
 /// The parameter word of a pass that holds the number of the fault word; `passes` leaves it 0, the device puts
 /// the launch's `params[0]` there if the pass binds fault words.
 pub const FAULT_WORD: usize = 0;
-/// The parameter word of a pass that holds log2 of the elements in a segment.
+/// The parameter word of a pass that holds log2 of the 32-bit elements in a segment.
 const SEGMENT_SHIFT_WORD: usize = 1;
 /// The first parameter word that a library kernel uses as it likes.
 pub const OWN_WORDS: usize = 2;
@@ -31,43 +31,56 @@ impl Module {
 
     /// Binds an operand of this storage type, with functions to load and store its elements.
     pub(crate) fn operand(&mut self, name: &str, ty: &str, segments: u8) {
-        let several = segments > 1;
-        let buffer = |segment: u8| if several { format!("{name}_{segment}") } else { name.to_string() };
-        for segment in 0..segments.max(1) {
-            let declared = format!("var<storage, read_write> {}: array<{ty}>;", buffer(segment));
-            let _ = writeln!(self.text, "@group(0) @binding({}) {declared}", self.bindings);
-            self.bindings += 1;
-        }
-        let head = if several {
-            format!(
-                "    let segment = i >> params[{SEGMENT_SHIFT_WORD}];\n    let e = i & ((1u << params[{SEGMENT_SHIFT_WORD}]) - 1u);\n"
-            )
-        } else {
-            "    let e = i;\n".to_string()
-        };
-        let each = |statement: &dyn Fn(&str) -> String| -> String {
-            (0..segments.max(1))
-                .map(|segment| {
-                    let body = statement(&buffer(segment));
-                    if segment + 1 < segments {
-                        format!("    if (segment == {segment}u) {{ {body} }}\n")
-                    } else {
-                        format!("    {body}\n")
-                    }
-                })
-                .collect()
-        };
-        let load = each(&|buffer| format!("return {buffer}[e];"));
-        let store = each(&|buffer| format!("{buffer}[e] = value; return;"));
-        let _ = write!(self.text, "fn load_{name}(i: u32) -> {ty} {{\n{head}{load}}}\n");
-        let _ = write!(self.text, "fn store_{name}(i: u32, value: {ty}) {{\n{head}{store}}}\n");
+        self.bind(name, ty, segments);
+        self.accessor(name, segments, &format!("fn load_{name}(i: u32) -> {ty}"), ty, |place| {
+            format!("return {place};")
+        });
+        let store = format!("fn store_{name}(i: u32, value: {ty})");
+        self.accessor(name, segments, &store, ty, |place| format!("{place} = value; return;"));
     }
 
     /// Binds a buffer of atomic words.
     pub(crate) fn atomics(&mut self, name: &str) {
-        let declared = format!("var<storage, read_write> {name}: array<atomic<u32>>;");
-        let _ = writeln!(self.text, "@group(0) @binding({}) {declared}", self.bindings);
-        self.bindings += 1;
+        self.bind(name, "atomic<u32>", 1);
+    }
+
+    /// Binds an operand of atomic words, with functions to store to them and to raise them.
+    pub(crate) fn atomic_operand(&mut self, name: &str, segments: u8) {
+        self.bind(name, "atomic<u32>", segments);
+        for (verb, function) in [("store", "atomicStore"), ("raise", "atomicMax")] {
+            let head = format!("fn {verb}_{name}(i: u32, value: u32)");
+            self.accessor(name, segments, &head, "u32", |place| format!("{function}(&{place}, value); return;"));
+        }
+    }
+
+    fn bind(&mut self, name: &str, ty: &str, segments: u8) {
+        for segment in 0..segments.max(1) {
+            let buffer = buffer(name, segments, segment);
+            let declared = format!("var<storage, read_write> {buffer}: array<{ty}>;");
+            let _ = writeln!(self.text, "@group(0) @binding({}) {declared}", self.bindings);
+            self.bindings += 1;
+        }
+    }
+
+    /// A function of the element `i` whose statement is made of its place in the segment that holds it.
+    fn accessor(&mut self, name: &str, segments: u8, head: &str, ty: &str, statement: impl Fn(&str) -> String) {
+        let _ = writeln!(self.text, "{head} {{");
+        if segments > 1 {
+            let wide = if ty.contains("64") { " - 1u" } else { "" };
+            let shift = format!("(params[{SEGMENT_SHIFT_WORD}]{wide})");
+            let _ = writeln!(self.text, "    let segment = i >> {shift};\n    let e = i & ((1u << {shift}) - 1u);");
+        } else {
+            self.text.push_str("    let e = i;\n");
+        }
+        for segment in 0..segments.max(1) {
+            let body = statement(&format!("{}[e]", buffer(name, segments, segment)));
+            let _ = if segment + 1 < segments {
+                writeln!(self.text, "    if (segment == {segment}u) {{ {body} }}")
+            } else {
+                writeln!(self.text, "    {body}")
+            };
+        }
+        self.text.push_str("}\n");
     }
 
     /// Module-scope text: functions, workgroup memory.
@@ -85,6 +98,16 @@ impl Module {
     }
 }
 
+/// What the key of a text says of the segments of its operands, on which the text depends: nothing where each has one.
+pub(crate) fn segments_key(segments: &[u8]) -> String {
+    if segments.iter().all(|&count| count <= 1) { String::new() } else { format!(" {segments:?}") }
+}
+
+/// The name of the binding of a segment.
+fn buffer(name: &str, segments: u8, segment: u8) -> String {
+    if segments > 1 { format!("{name}_{segment}") } else { name.to_string() }
+}
+
 /// The grid of so many workgroups.
 ///
 /// # Errors
@@ -92,15 +115,4 @@ impl Module {
 pub(crate) fn grid_of(groups: u64, what: &'static str) -> Result<[u32; 3], Error> {
     let too_many = || Error::new(ErrorKind::Unsupported, format!("{what} of this size needs {groups} workgroups"));
     rows(u32::try_from(groups).map_err(|_| too_many())?).ok_or_else(too_many)
-}
-
-/// Refuses operands in several segments.
-///
-/// # Errors
-/// `ErrorKind::Unsupported`.
-pub(crate) fn one_segment(segments: &[u8], what: &'static str) -> Result<(), Error> {
-    if segments.iter().all(|segments| *segments <= 1) {
-        return Ok(());
-    }
-    Err(Error::new(ErrorKind::Unsupported, format!("{what} of a value in several segments does not run on a GPU yet")))
 }

@@ -126,6 +126,19 @@ fn a_held_value_in_passing_is_written_out_the_second_time_it_would_be_computed()
 }
 
 #[test]
+fn the_positions_of_a_sort_are_kept_when_its_values_are_computed() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let x = b.rand(8);
+    let sort = Op::ArgSort { dim: 0, descending: false };
+    let index = b.node(sort, &[Arg::Value(x)], DType::U32, &[8]);
+    let take = Op::TakeAlong { dim: 0 };
+    let sorted = b.node(take, &[Arg::Value(x), Arg::Value(index)], DType::F32, &[8]);
+    b.gather(sorted);
+    let first = b.cut();
+    assert_eq!(outputs(&first[0]), [index, sorted]);
+}
+
+#[test]
 fn a_held_value_that_would_pin_more_than_its_own_bytes_is_written_out_at_once() {
     let mut b = Bench::new(DeviceChoice::Host);
     let big = b.source(1000);

@@ -236,7 +236,7 @@ fn a_generated_kernel_runs_tile_by_tile() {
     for (i, (begin, end)) in [(0, 4096), (4096, elements)].into_iter().enumerate() {
         commands.push(Command::Dispatch {
             launch: launch.clone(),
-            tile: Tile { begin, end, base: begin, last: end == elements },
+            tile: Tile { begin, end, base: begin, base_wide: begin, last: end == elements },
             bindings: vec![smallvec::smallvec![a[i]], smallvec::smallvec![b[i]]],
             faults: None,
             span_shift: 12,

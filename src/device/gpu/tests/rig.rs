@@ -234,7 +234,7 @@ pub(super) fn launch_of(program: Program, body: Vec<u32>) -> Arc<Launch> {
 pub(super) fn dispatch(launch: &Arc<Launch>, a: Slot, b: Slot, faults: Slot, elements: u32) -> Command {
     Command::Dispatch {
         launch: launch.clone(),
-        tile: Tile { begin: 0, end: elements, base: 0, last: true },
+        tile: Tile { begin: 0, end: elements, base: 0, base_wide: 0, last: true },
         bindings: vec![smallvec::smallvec![a], smallvec::smallvec![b]],
         faults: Some(faults),
         span_shift: 20,

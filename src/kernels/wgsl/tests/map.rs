@@ -106,7 +106,7 @@ fn tiles_see_only_their_segment() {
         operand.tiled = true;
     }
     // Elements 64..70 of a value of 70, of which the second segment of 64 is bound.
-    let tile = Tile { begin: 64, end: 70, base: 64, last: true };
+    let tile = Tile { begin: 64, end: 70, base: 64, base_wide: 64, last: true };
     let a = sample(6);
     let after =
         gpu.launch(&build.kernel, Geometry::Map { elements: 70 }, &build.params, &[words(&a), vec![0; 6]], &[tile], 6);
@@ -132,7 +132,7 @@ fn operands_of_several_segments_are_one_array() {
         let all = sample(150);
         let mut buffers: Vec<Vec<u32>> = all.chunks(64).map(words).collect();
         buffers.extend(all.chunks(64).map(|part| vec![0; part.len()]));
-        let tile = Tile { begin: 0, end: 150, base: 0, last: true };
+        let tile = Tile { begin: 0, end: 150, base: 0, base_wide: 0, last: true };
         let after = gpu.launch(&build.kernel, Geometry::Map { elements: 150 }, &build.params, &buffers, &[tile], 6);
         let expected: Vec<f32> = all.iter().rev().copied().collect();
         assert_eq!(floats(&after[3..].concat()), expected, "{reversed}");

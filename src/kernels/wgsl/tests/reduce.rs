@@ -253,8 +253,10 @@ fn tiles_of_a_full_reduction_give_the_same_bits() {
     let geometry = Geometry::Reduce { outer: 1, inner };
     let buffers = [words(&data), vec![0], scratch_words(&build, 1, inner, true)];
     let one = build.run(gpu, geometry, &buffers);
-    let tiles =
-        [Tile { begin: 0, end: cut, base: 0, last: false }, Tile { begin: cut, end: inner, base: 0, last: true }];
+    let tiles = [
+        Tile { begin: 0, end: cut, base: 0, base_wide: 0, last: false },
+        Tile { begin: cut, end: inner, base: 0, base_wide: 0, last: true },
+    ];
     let two = gpu.launch(&build.kernel, geometry, &build.params, &buffers, &tiles, 30);
     assert_eq!(one[1], two[1]);
     let exact: f64 = data.iter().map(|v| *v as f64).sum();

@@ -16,6 +16,8 @@ fn running_folds_go_forth_and_back_over_tiles() {
             (1, 3000, false),
             (1, 9000, true),
             (3, 20_001, false),
+            (300, 70, false),
+            (257, 1001, false),
         ] {
             for reverse in [false, true] {
                 let mut build = Build::new(Form::Scan { inner_fast });
@@ -36,9 +38,9 @@ fn running_folds_go_forth_and_back_over_tiles() {
                 let data = sample((outer * inner) as usize);
                 let mut buffers = vec![words(&data), vec![0; data.len()]];
                 // Long lines in phases.
-                if inner > 5000 {
+                if inner > 5000 || outer > 200 {
                     build.scratch();
-                    let chunks = scan_plan(outer, inner).chunks;
+                    let chunks = scan_plan(outer, inner, inner_fast).chunks;
                     assert!(chunks > 1);
                     buffers.push(vec![7; (build.kernel.partial_words() * outer * chunks) as usize]);
                 }

@@ -1,0 +1,491 @@
+//! Stable argsort of long lines on a GPU, by digits of 8 bits from the lowest on.
+//!
+//! In: sizes. Out: passes over `[keys, out, scratch]`. A line is cut into tiles of [`TILE`] elements, one a workgroup.
+//! For each digit: `count` counts the digits of each tile, `rank` sums these counts along each line's tiles, and `move`
+//! sorts a tile by the digit in workgroup memory and writes its keys and positions where they belong.
+//! Scratch holds, in this order, keys (low words, high words), positions, keys again (digits move the keys to and fro;
+//! every other digit's positions lie in `out`), the counts `[line][digit][tile]`, and their sums `[line][digit]`.
+//!
+//! Must hold: a tile keeps the order of equal digits; places follow from integer sums alone, so that the permutation
+//! does not depend on the order of invocations.
+
+use super::gpu::{key_type, ordered};
+use crate::error::Error;
+use crate::graph::DType;
+use crate::graph::scratch::{SORT_DIGITS, SORT_TILE, sort_digits};
+use crate::kernels::library::Pass;
+use crate::kernels::wgsl::pieces::{Module, OWN_WORDS, grid_of, segments_key};
+use crate::kernels::wgsl::types::storage;
+use std::fmt::Write;
+
+/// Elements that a workgroup counts and moves.
+const TILE: u32 = SORT_TILE as u32;
+/// Invocations of a workgroup.
+const LANES: u32 = 256;
+/// Elements of an invocation.
+const EACH: u32 = TILE / LANES;
+/// log2 of `TILE`.
+const TILE_LOG2: u32 = TILE.ilog2();
+/// Lines of up to so many tiles are ranked by one invocation a digit.
+const FEW_TILES: u32 = 32;
+
+const BEFORE: usize = OWN_WORDS;
+const LEN: usize = OWN_WORDS + 1;
+const LINES: usize = OWN_WORDS + 2;
+const TILES: usize = OWN_WORDS + 3;
+const DESCENDING: usize = OWN_WORDS + 4;
+/// Bits below the digit, in its word.
+const SHIFT: usize = OWN_WORDS + 5;
+/// The first word of scratch with the keys' words that hold the digit.
+const DIGITS: usize = OWN_WORDS + 6;
+/// The first word of scratch with the keys, and where they go.
+const KEYS: usize = OWN_WORDS + 7;
+const KEYS_TO: usize = OWN_WORDS + 8;
+/// The first word of scratch with positions, where they lie there.
+const PLACES: usize = OWN_WORDS + 9;
+const COUNTS: usize = OWN_WORDS + 10;
+const SUMS: usize = OWN_WORDS + 11;
+
+/// One digit of the sort, and where its keys and positions lie.
+#[derive(Clone, Copy)]
+struct Digit {
+    dtype: DType,
+    number: u32,
+    digits: u32,
+    /// Of keys, result and scratch.
+    segments: [u8; 3],
+}
+
+impl Digit {
+    fn is_first(self) -> bool {
+        self.number == 0
+    }
+
+    fn is_last(self) -> bool {
+        self.number + 1 == self.digits
+    }
+
+    /// Words of a key.
+    fn words(self) -> u32 {
+        if self.dtype.is_wide() { 2 } else { 1 }
+    }
+
+    /// Whether the digit lies in the high word.
+    fn is_high(self) -> bool {
+        self.number >= 4
+    }
+
+    /// Whether the digit lies in this word of the keys.
+    fn lies_in(self, word: u32) -> bool {
+        word == u32::from(self.is_high())
+    }
+
+    /// What the text that counts it depends on, beside the segments.
+    fn count_key(self) -> String {
+        if self.is_first() { self.dtype.to_string() } else { "words".to_string() }
+    }
+
+    /// The same of the text that moves its tiles.
+    fn move_key(self) -> String {
+        let part = match (self.is_first(), self.is_last(), self.number % 2) {
+            (true, true, _) => "only",
+            (true, false, _) => "first",
+            (false, true, _) => "last",
+            (false, false, 0) => "even",
+            (false, false, _) => "odd",
+        };
+        let from = if self.is_first() { self.dtype.to_string() } else { format!("{} words", self.words()) };
+        format!("{part} {from}{}", if self.is_high() { " high" } else { "" })
+    }
+
+    /// The operands that the text which counts it binds, and that which moves its tiles.
+    fn operands(self) -> [Vec<u16>; 2] {
+        match (self.is_first(), self.is_last()) {
+            (true, true) => [vec![0, 2], vec![0, 1, 2]],
+            (true, false) => [vec![0, 2], vec![0, 2]],
+            (false, _) => [vec![2], vec![1, 2]],
+        }
+    }
+
+    /// A module with these operands, and of first digits `key(line, i)`.
+    fn module(self, operands: &[u16]) -> Module {
+        let mut module = Module::new();
+        for &operand in operands {
+            let (name, ty) = [("keys", storage(self.dtype)), ("result", "u32"), ("scratch", "u32")][operand as usize];
+            module.operand(name, ty, self.segments[operand as usize]);
+        }
+        if operands.contains(&0) {
+            module.add(&format!(
+                "fn key(line: u32, i: u32) -> {} {{
+    let before = params[{BEFORE}];
+    let x = load_keys(line % before + before * (i + params[{LEN}] * (line / before)));
+{}    return select(k, ~k, params[{DESCENDING}] == 1u);
+}}
+",
+                key_type(self.dtype),
+                ordered(self.dtype)
+            ));
+        }
+        module
+    }
+}
+
+/// The passes that sort `lines` lines.
+///
+/// # Errors
+/// `ErrorKind::Unsupported` for more workgroups than a grid holds.
+pub(super) fn passes(
+    dtype: DType,
+    [before, len, lines]: [u32; 3],
+    descending: bool,
+    segments: [u8; 3],
+    segment_shift: u32,
+) -> Result<Vec<Pass>, Error> {
+    let tiles = len.div_ceil(TILE);
+    let digits = sort_digits(dtype);
+    let total = len * lines;
+    let words = if dtype.is_wide() { 2 } else { 1 };
+    // Keys that one digit moves are sorted at once: no copy of them is needed.
+    let copies = if digits > 1 { total * (2 * words + 1) } else { 0 };
+    let sums = copies + lines * SORT_DIGITS as u32 * tiles;
+    let mut passes = Vec::new();
+    for number in 0..digits {
+        let digit = Digit { dtype, number, digits, segments };
+        let [here, there] = [0, total * (words + 1)];
+        let (keys, keys_to) = if number % 2 == 1 { (here, there) } else { (there, here) };
+        let high = if digit.is_high() { total } else { 0 };
+        let mut params = vec![0, segment_shift, before, len, lines, tiles, descending as u32, number % 4 * 8];
+        params.extend([keys + high, keys, keys_to, total * words, copies, sums]);
+        let mut pass = |name: &str, wgsl: String, operands: &[u16], groups: u64| -> Result<(), Error> {
+            let grid = grid_of(groups, "a sort")?;
+            let (key, params) = (format!("radix {name}{}", segments_key(&segments)), params.clone());
+            passes.push(Pass { key, wgsl, params, operands: operands.to_vec(), faults: false, grid });
+            Ok(())
+        };
+        let groups = lines as u64 * tiles as u64;
+        let [counts, moves] = digit.operands();
+        pass(&format!("count {}", digit.count_key()), count(digit, &counts), &counts, groups)?;
+        if tiles <= FEW_TILES {
+            pass("rank few", rank_few(digit), &[2], lines as u64)?;
+        } else {
+            pass("rank", rank(digit), &[2], lines as u64 * SORT_DIGITS)?;
+        }
+        pass(&format!("move {}", digit.move_key()), move_tile(digit, &moves), &moves, groups)?;
+    }
+    Ok(passes)
+}
+
+/// The line and the tile of a workgroup.
+fn place() -> String {
+    format!(
+        "    let tiles = params[{TILES}];
+    let line = index / tiles;
+    let tile = index % tiles;
+    if (line >= params[{LINES}]) {{ return; }}
+    let start = tile * {TILE}u;
+    let count = min({TILE}u, params[{LEN}] - start);
+    let origin = line * params[{LEN}] + start;
+"
+    )
+}
+
+/// Declares `word{k}`, the word with the digit of element `k * 256 + lid` of the tile, and of first digits `key{k}`.
+fn load_words(digit: Digit) -> String {
+    let mut text = String::new();
+    for k in 0..EACH {
+        let at = k * LANES;
+        let _ = if digit.is_first() {
+            let word = if digit.dtype.is_wide() { format!("u32(key{k} & 0xfffffffflu)") } else { format!("key{k}") };
+            writeln!(
+                text,
+                "    let key{k} = key(line, start + min({at}u + lid, count - 1u));\n    let word{k} = {word};"
+            )
+        } else {
+            writeln!(text, "    let word{k} = load_scratch(params[{DIGITS}] + origin + min({at}u + lid, count - 1u));")
+        };
+    }
+    text
+}
+
+fn count(digit: Digit, operands: &[u16]) -> String {
+    let mut module = digit.module(operands);
+    module.add(&format!("var<workgroup> counts: array<atomic<u32>, {SORT_DIGITS}>;\n"));
+    let mut text = place();
+    text.push_str("    atomicStore(&counts[lid], 0u);\n    workgroupBarrier();\n");
+    text.push_str(&load_words(digit));
+    for k in 0..EACH {
+        let at = k * LANES;
+        let _ = writeln!(
+            text,
+            "    if ({at}u + lid < count) {{ atomicAdd(&counts[(word{k} >> params[{SHIFT}]) & 255u], 1u); }}"
+        );
+    }
+    let _ = writeln!(
+        text,
+        "    workgroupBarrier();
+    store_scratch(params[{COUNTS}] + (line * 256u + lid) * tiles + tile, atomicLoad(&counts[lid]));"
+    );
+    module.finish(&text)
+}
+
+/// Sums the counts of each digit along a line of few tiles.
+fn rank_few(digit: Digit) -> String {
+    digit.module(&[2]).finish(&format!(
+        "    if (index >= params[{LINES}]) {{ return; }}
+    let row = index * 256u + lid;
+    let tiles = params[{TILES}];
+    var sum = 0u;
+    for (var tile = 0u; tile < tiles; tile++) {{
+        let at = params[{COUNTS}] + row * tiles + tile;
+        let counted = load_scratch(at);
+        store_scratch(at, sum);
+        sum = sum + counted;
+    }}
+    store_scratch(params[{SUMS}] + row, sum);
+"
+    ))
+}
+
+/// Statements that make `name` of each invocation its sum with those of the invocations before it, through `mem` from
+/// `at` on, in steps that are written out. Barriers before its first write are the caller's.
+fn running_sum(name: &str, at: u32) -> String {
+    let mut text = String::new();
+    for step in 0..LANES.ilog2() {
+        let (distance, at) = (1 << step, at + step % 2 * LANES);
+        let _ = writeln!(
+            text,
+            "    mem[{at}u + lid] = {name};
+    workgroupBarrier();
+    if (lid >= {distance}u) {{ {name} = {name} + mem[{at}u + lid - {distance}u]; }}"
+        );
+    }
+    text
+}
+
+/// Sums the counts of a digit along a line, four tiles an invocation at a time.
+fn rank(digit: Digit) -> String {
+    let mut module = digit.module(&[2]);
+    module.add(&format!("var<workgroup> mem: array<u32, {}>;\n", 2 * LANES));
+    let each = |line: &dyn Fn(u32) -> String| (0..4).map(line).collect::<String>();
+    let load = each(&|k| {
+        format!(
+            "        var counted{k} = 0u;
+        if (tile + {k}u < tiles) {{ counted{k} = load_scratch(first + tile + {k}u); }}\n"
+        )
+    });
+    let store = each(&|k| {
+        format!(
+            "        if (tile + {k}u < tiles) {{ store_scratch(first + tile + {k}u, place); }}
+        place = place + counted{k};\n"
+        )
+    });
+    module.finish(&format!(
+        "    if (index >= params[{LINES}] * 256u) {{ return; }}
+    let tiles = params[{TILES}];
+    let first = params[{COUNTS}] + index * tiles;
+    let turns = (tiles + 1023u) / 1024u;
+    var before = 0u;
+    for (var turn = 0u; turn < turns; turn++) {{
+        let tile = turn * 1024u + lid * 4u;
+{load}        let own = counted0 + counted1 + counted2 + counted3;
+        var sum = own;
+{}        workgroupBarrier();
+        mem[lid] = sum;
+        workgroupBarrier();
+        var place = before + sum - own;
+{store}        before = before + mem[255];
+        workgroupBarrier();
+    }}
+    if (lid == 0u) {{ store_scratch(params[{SUMS}] + index, before); }}
+",
+        running_sum("sum", 0)
+    ))
+}
+
+/// Sorts a tile by the digit, and moves it.
+fn move_tile(digit: Digit, operands: &[u16]) -> String {
+    let mut module = digit.module(operands);
+    // Neighbours of 16 elements that one invocation reads lie in different banks for neighbouring invocations.
+    module.add(&format!(
+        "var<workgroup> mem: array<u32, {TILE}>;
+fn slot(i: u32) -> u32 {{ return i ^ ((i >> 5u) & 15u); }}
+"
+    ));
+    let mut text = place();
+    let _ = write!(
+        text,
+        "    let own = load_scratch(params[{SUMS}] + line * 256u + lid);
+    var sum = own;
+{}    let base = line * params[{LEN}] + sum - own + load_scratch(params[{COUNTS}] + (line * 256u + lid) * tiles + tile);
+    workgroupBarrier();
+",
+        running_sum("sum", 0)
+    );
+    text.push_str(&load_words(digit));
+    for k in 0..EACH {
+        let at = k * LANES;
+        // What lies behind the line's end is sorted behind all of it.
+        let _ = writeln!(
+            text,
+            "    mem[slot({at}u + lid)] = (select(255u, (word{k} >> params[{SHIFT}]) & 255u, {at}u + lid < count) << {TILE_LOG2}u) | ({at}u + lid);"
+        );
+    }
+    text.push_str("    workgroupBarrier();\n");
+    split(&mut text);
+    for k in 0..EACH {
+        let _ = writeln!(text, "    let v{k} = mem[slot({}u + lid)];", k * LANES);
+    }
+    places(&mut text);
+    write_moved(digit, &mut text);
+    module.finish(&text)
+}
+
+/// Sorts the tile, which lies in `mem`, by its digits, two bits at a time: counts of the four values in bytes of a word,
+/// their sums over invocations in halves of two words.
+fn split(text: &mut String) {
+    let _ = writeln!(
+        text,
+        "    for (var bit = {TILE_LOG2}u; bit < {}u; bit = bit + 2u) {{\n    var counts = 0u;",
+        TILE_LOG2 + SORT_DIGITS.ilog2()
+    );
+    for j in 0..EACH {
+        let _ = writeln!(
+            text,
+            "    let e{j} = mem[slot(lid * {EACH}u + {j}u)];
+    let by{j} = ((e{j} >> bit) & 3u) << 3u;
+    let rank{j} = (counts >> by{j}) & 255u;
+    counts = counts + (1u << by{j});"
+        );
+    }
+    text.push_str(
+        "    let low = (counts & 255u) | (((counts >> 8u) & 255u) << 16u);
+    let high = ((counts >> 16u) & 255u) | ((counts >> 24u) << 16u);
+    var sum = vec2<u32>(low, high);
+    workgroupBarrier();
+",
+    );
+    for step in 0..LANES.ilog2() {
+        let (distance, at) = (1 << step, step % 2 * 2 * LANES);
+        let _ = writeln!(
+            text,
+            "    mem[{at}u + lid] = sum.x;
+    mem[{}u + lid] = sum.y;
+    workgroupBarrier();
+    if (lid >= {distance}u) {{ sum = sum + vec2<u32>(mem[{at}u + lid - {distance}u], mem[{}u + lid - {distance}u]); }}",
+            at + LANES,
+            at + LANES
+        );
+    }
+    let at = 4 * LANES;
+    let _ = writeln!(
+        text,
+        "    if (lid == 255u) {{ mem[{at}] = sum.x; mem[{}] = sum.y; }}
+    workgroupBarrier();
+    let whole = vec2<u32>(mem[{at}], mem[{}]);
+    let first = whole.x & 65535u;
+    let second = first + (whole.x >> 16u);
+    let third = second + (whole.y & 65535u);
+    sum = sum - vec2<u32>(low, high) + vec2<u32>(first << 16u, second | (third << 16u));
+    workgroupBarrier();",
+        at + 1,
+        at + 1
+    );
+    for j in 0..EACH {
+        let _ = writeln!(
+            text,
+            "    mem[slot(((select(sum.x, sum.y, by{j} >= 16u) >> ((by{j} & 8u) << 1u)) & 65535u) + rank{j})] = e{j};"
+        );
+    }
+    text.push_str("    workgroupBarrier();\n    }\n");
+}
+
+/// Declares `to{k}`, where the element of the tile that comes at `k * 256 + lid` belongs, counted over all lines.
+fn places(text: &mut String) {
+    for k in 0..EACH {
+        let at = k * LANES;
+        let _ = writeln!(
+            text,
+            "    let begins{k} = {at}u + lid == 0u || (mem[slot(max({at}u + lid, 1u) - 1u)] >> {TILE_LOG2}u) != (v{k} >> {TILE_LOG2}u);"
+        );
+    }
+    text.push_str("    workgroupBarrier();\n");
+    for k in 0..EACH {
+        let _ = writeln!(text, "    if (begins{k}) {{ mem[v{k} >> {TILE_LOG2}u] = {}u + lid; }}", k * LANES);
+    }
+    let _ = writeln!(text, "    mem[{LANES}u + lid] = base;\n    workgroupBarrier();");
+    for k in 0..EACH {
+        let _ = writeln!(
+            text,
+            "    let to{k} = mem[{LANES}u + (v{k} >> {TILE_LOG2}u)] + {}u + lid - mem[v{k} >> {TILE_LOG2}u];",
+            k * LANES
+        );
+    }
+}
+
+/// Moves the keys, but for the last digit, and the positions.
+fn write_moved(digit: Digit, text: &mut String) {
+    let mask = TILE - 1;
+    let exchange = |text: &mut String, name: &str, of: &dyn Fn(u32) -> String, store: &dyn Fn(u32) -> String| {
+        text.push_str("    workgroupBarrier();\n");
+        for k in 0..EACH {
+            let _ = writeln!(text, "    mem[{}u + lid] = {};", k * LANES, of(k));
+        }
+        text.push_str("    workgroupBarrier();\n");
+        for k in 0..EACH {
+            let _ = writeln!(
+                text,
+                "    let {name}{k} = mem[v{k} & {mask}u];\n    if ({}u + lid < count) {{ {} }}",
+                k * LANES,
+                store(k)
+            );
+        }
+    };
+    if !digit.is_last() {
+        for word in 0..digit.words() {
+            let plane = |base: usize| {
+                if word == 0 {
+                    format!("params[{base}]")
+                } else {
+                    format!("params[{base}] + params[{LEN}] * params[{LINES}]")
+                }
+            };
+            let of = |k: u32| match (digit.is_first(), digit.lies_in(word)) {
+                (_, true) => format!("word{k}"),
+                (true, false) => format!("u32(key{k} >> 32u)"),
+                (false, false) => {
+                    format!("load_scratch({} + origin + min({}u + lid, count - 1u))", plane(KEYS), k * LANES)
+                }
+            };
+            let name = format!("moved{word}_");
+            exchange(text, &name, &of, &|k| format!("store_scratch({} + to{k}, {name}{k});", plane(KEYS_TO)));
+        }
+    }
+    let store = |k: u32, value: String| {
+        if digit.is_last() {
+            return format!(
+                "let i{k} = to{k} - line * params[{LEN}]; store_result(line % params[{BEFORE}] + params[{BEFORE}] * (i{k} + params[{LEN}] * (line / params[{BEFORE}])), {value});"
+            );
+        }
+        if digit.number % 2 == 1 {
+            format!("store_result(to{k}, {value});")
+        } else {
+            format!("store_scratch(params[{PLACES}] + to{k}, {value});")
+        }
+    };
+    if digit.is_first() {
+        for k in 0..EACH {
+            let stored = store(k, format!("start + (v{k} & {mask}u)"));
+            let _ = writeln!(text, "    if ({}u + lid < count) {{ {stored} }}", k * LANES);
+        }
+        return;
+    }
+    let from = |k: u32| format!("origin + min({}u + lid, count - 1u)", k * LANES);
+    let of = |k: u32| {
+        if digit.number % 2 == 1 {
+            format!("load_scratch(params[{PLACES}] + {})", from(k))
+        } else {
+            format!("load_result({})", from(k))
+        }
+    };
+    exchange(text, "at", &of, &|k| store(k, format!("at{k}")));
+}
