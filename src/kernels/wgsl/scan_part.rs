@@ -293,7 +293,7 @@ impl Scan {
         for (name, dtype) in stored.iter().zip(&self.components) {
             let words: Vec<String> = (0..dtype.gpu_bytes() / 4)
                 .map(|offset| {
-                    let index = scratch_index(body, *word + offset);
+                    let index = scratch_index(body, *word + offset, "outer");
                     body.memory.load(scratch, Accessor::Load, &index)
                 })
                 .collect();
@@ -349,7 +349,7 @@ impl Scan {
         let Some(scratch) = body.kernel.scratch else { return word };
         for (name, dtype) in self.names("total").iter().zip(&self.components) {
             for value in to_words(*dtype, name) {
-                let index = scratch_index(body, word);
+                let index = scratch_index(body, word, "outer");
                 let statement = body.memory.store(scratch, Accessor::Store, &index, &value);
                 body.line(statement);
                 word += 1;
