@@ -138,7 +138,7 @@ fn multiplied(work: &Work<'_>, index: usize) -> Times {
         return Times::Once;
     }
     let mut expanded = false;
-    let mut bent = 0;
+    let (mut bent, mut points) = (0, 0);
     for &c in &node.consumers {
         let consumer = &work.nodes[c as usize];
         let here = |arg: &RegionArg| matches!(arg, RegionArg::Node(n) if *n as usize == index);
@@ -147,6 +147,8 @@ fn multiplied(work: &Work<'_>, index: usize) -> Times {
             Reads::Same | Reads::Folded | Reads::Joined => {}
             Reads::AtIndex | Reads::Index => return Times::Views,
             Reads::Repeated => expanded = true,
+            // One element more, whatever the array is: `x(i,j) = x(i,j) + 1` goes on from what computes `x`.
+            Reads::Part if consumer.meta.elements() == 1 && node.meta.elements() > 1 => points += 1,
             Reads::Moved | Reads::Part => bent += 1,
             Reads::Number | Reads::Expanded | Reads::Spread | Reads::Base | Reads::All => {
                 let (own, theirs) = (&node.meta.shape, &consumer.meta.shape);
@@ -154,7 +156,11 @@ fn multiplied(work: &Work<'_>, index: usize) -> Times {
             }
         }
     }
-    match bent > 1 || (bent == 1 && node.consumers.len() > 1) {
+    if points > 1 {
+        bent += points;
+    }
+    let others = node.consumers.len() - if points == 1 { 1 } else { 0 };
+    match bent > 1 || (bent == 1 && others > 1) {
         true => Times::Views,
         false if expanded => Times::Expanded,
         false => Times::Once,

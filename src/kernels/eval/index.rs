@@ -82,14 +82,14 @@ pub(super) fn combine_lines(op: IndexOp, x: (u32, u32), y: (u32, u32), lanes: us
         IndexOp::Sub => Some((x.0.wrapping_sub(y.0), x.1.wrapping_sub(y.1))),
         IndexOp::Mul if y.1 == 0 => Some((x.0.wrapping_mul(y.0), x.1.wrapping_mul(y.0))),
         IndexOp::Mul if x.1 == 0 => Some((y.0.wrapping_mul(x.0), y.1.wrapping_mul(x.0))),
-        IndexOp::Div | IndexOp::Rem if y.1 == 0 && y.0 > 0 && x.1 <= 1 => {
+        IndexOp::Div | IndexOp::Rem | IndexOp::Wrap if y.1 == 0 && y.0 > 0 && x.1 <= 1 => {
             let (quotient, rest) = (x.0 / y.0, x.0 % y.0);
             let last = rest as u64 + x.1 as u64 * (lanes as u64 - 1);
             let stays = last < y.0 as u64 && x.0.checked_add(x.1 * (lanes as u32 - 1)).is_some();
-            let result = if op == IndexOp::Rem { (rest, x.1) } else { (quotient, 0) };
+            let result = if op == IndexOp::Div { (quotient, 0) } else { (rest, x.1) };
             stays.then_some(result)
         }
-        IndexOp::Mul | IndexOp::Div | IndexOp::Rem => None,
+        IndexOp::Mul | IndexOp::Div | IndexOp::Rem | IndexOp::Wrap => None,
     }
 }
 
@@ -111,8 +111,8 @@ fn combine_piece(op: IndexOp, x: Piece, y: Piece, limit: usize, out: &mut Vec<Pi
             let (start, step) = (run.start.wrapping_mul(factor), run.step.wrapping_mul(factor));
             push(out, Piece { lanes, start, step });
         }
-        IndexOp::Div | IndexOp::Rem => {
-            return fixed(y) && divide(op == IndexOp::Rem, x, y.start, limit, out);
+        IndexOp::Div | IndexOp::Rem | IndexOp::Wrap => {
+            return fixed(y) && divide(op != IndexOp::Div, x, y.start, limit, out);
         }
     }
     true
@@ -312,6 +312,7 @@ pub(super) fn combine_blocks(op: IndexOp, a: &[u32], b: &[u32], out: &mut [u32])
         }
         (IndexOp::Div, _) => zip(a, b, out, |x, d| x / d.max(1)),
         (IndexOp::Rem, _) => zip(a, b, out, |x, d| x % d.max(1)),
+        (IndexOp::Wrap, _) => zip(a, b, out, |x, d| x.min(x.wrapping_sub(d))),
     }
 }
 
@@ -350,11 +351,20 @@ mod tests {
             IndexOp::Sub => x.wrapping_sub(y),
             IndexOp::Mul => x.wrapping_mul(y),
             IndexOp::Div => x / y,
-            IndexOp::Rem => x % y,
+            IndexOp::Rem | IndexOp::Wrap => x % y,
         }
     }
 
-    const OPS: [IndexOp; 5] = [IndexOp::Add, IndexOp::Sub, IndexOp::Mul, IndexOp::Div, IndexOp::Rem];
+    const OPS: [IndexOp; 6] = [IndexOp::Add, IndexOp::Sub, IndexOp::Mul, IndexOp::Div, IndexOp::Rem, IndexOp::Wrap];
+
+    /// Whether an op takes these operands.
+    fn takes(op: IndexOp, a: &[u32], b: &[u32]) -> bool {
+        match op {
+            IndexOp::Add | IndexOp::Sub | IndexOp::Mul => true,
+            IndexOp::Div | IndexOp::Rem => !b.contains(&0),
+            IndexOp::Wrap => a.iter().zip(b).all(|(&x, &y)| (x as u64) < 2 * y as u64),
+        }
+    }
 
     #[test]
     fn runs_agree_with_index_arithmetic_lane_by_lane() {
@@ -370,7 +380,7 @@ mod tests {
         for op in OPS {
             for a in &runs {
                 for b in &runs {
-                    if matches!(op, IndexOp::Div | IndexOp::Rem) && written(b).contains(&0) {
+                    if !takes(op, &written(a), &written(b)) {
                         continue;
                     }
                     let mut out = Vec::new();
@@ -465,11 +475,11 @@ mod tests {
         for op in OPS {
             for x in lines {
                 for y in lines {
-                    if matches!(op, IndexOp::Div | IndexOp::Rem) && (y.1 != 0 || y.0 == 0) {
+                    let lanes = |(start, step): (u32, u32)| written(&[Piece { lanes: 9, start, step }]);
+                    if !takes(op, &lanes(x), &lanes(y)) {
                         continue;
                     }
                     let Some((start, step)) = combine_lines(op, x, y, 9) else { continue };
-                    let lanes = |(start, step): (u32, u32)| written(&[Piece { lanes: 9, start, step }]);
                     let expected: Vec<u32> = lanes(x).iter().zip(lanes(y)).map(|(&x, y)| one(op, x, y)).collect();
                     assert_eq!(lanes((start, step)), expected, "{op:?} {x:?} {y:?}");
                 }
