@@ -157,3 +157,28 @@ fn what_a_slice_leaves_out_is_not_touched_by_what_replaces_the_rest() {
         }
     }
 }
+
+#[test]
+fn one_element_that_is_set_in_each_step_of_a_loop_is_computed_with_the_rest() {
+    let (n, m, steps) = (270, 4, 40);
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        let mut expected = numbers(n * m);
+        let mut x = s.from_slice(&expected, [n, m]).unwrap();
+        let (_, did) = counted(&rt, || {
+            for step in 0..steps {
+                let one = (step..step + 1, 2..3);
+                x = 3.0 - &x;
+                x = x.assign(one.clone(), x.slice(one) + step as f64);
+            }
+            wait(x.eval()).unwrap()
+        });
+        for step in 0..steps {
+            expected.iter_mut().for_each(|x| *x = 3.0 - *x);
+            expected[2 * n + step] += step as f64;
+        }
+        assert_eq!(values(&x), expected, "{device}");
+        // Some steps are one kernel: what one of them computes twice, the next would compute four times.
+        assert!((2..=steps as u64).contains(&did.kernels), "{device}: {did}");
+    }
+}

@@ -51,6 +51,8 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
         let is_heavy = match multiplied(work, index) {
             Times::Once => false,
             Times::Views => totals[index] > budget.recompute_max,
+            // It is computed twice, and so is what it is made of: a chain of such nodes doubles with each.
+            Times::AndOne => totals[index] > OPS_MAX,
             Times::Expanded => cone_weight(work, &cones, index) > budget.expand_max,
         };
         if !cuts.written[index] && is_heavy {
@@ -128,6 +130,8 @@ enum Times {
     Once,
     /// It is read through several views, or at indices.
     Views,
+    /// It is read as a whole, and at one element: `x(i,j) = x(i,j) + 1` goes on from what computes `x`.
+    AndOne,
     /// It is read by something larger than itself.
     Expanded,
 }
@@ -147,7 +151,6 @@ fn multiplied(work: &Work<'_>, index: usize) -> Times {
             Reads::Same | Reads::Folded | Reads::Joined => {}
             Reads::AtIndex | Reads::Index => return Times::Views,
             Reads::Repeated => expanded = true,
-            // One element more, whatever the array is: `x(i,j) = x(i,j) + 1` goes on from what computes `x`.
             Reads::Part if consumer.meta.elements() == 1 && node.meta.elements() > 1 => points += 1,
             Reads::Moved | Reads::Part => bent += 1,
             Reads::Number | Reads::Expanded | Reads::Spread | Reads::Base | Reads::All => {
@@ -156,13 +159,15 @@ fn multiplied(work: &Work<'_>, index: usize) -> Times {
             }
         }
     }
-    if points > 1 {
+    // A single element is one more, where nothing else is computed again.
+    if points > 1 || expanded || bent > 0 {
         bent += points;
+        points = 0;
     }
-    let others = node.consumers.len() - if points == 1 { 1 } else { 0 };
-    match bent > 1 || (bent == 1 && others > 1) {
+    match bent > 1 || (bent == 1 && node.consumers.len() > 1) {
         true => Times::Views,
         false if expanded => Times::Expanded,
+        false if points > 0 && node.consumers.len() > 1 => Times::AndOne,
         false => Times::Once,
     }
 }
