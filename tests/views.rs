@@ -86,8 +86,8 @@ fn a_step_of_a_wave_takes_three_kernels_and_its_loop_is_planned_once() {
         assert!(per_step(first.bytes_kernel_read) <= 8.3 * state, "{device}: {first}");
         assert!(per_step(first.bytes_kernel_written) <= 3.2 * state, "{device}: {first}");
         // Regions begin at the same statement each time, so few of them are new.
-        assert!(first.regions >= 5 && first.plan_cache_misses <= 4, "{device}: {first}");
-        assert!(first.pipelines_compiled <= 24, "{device}: {first}");
+        assert!(first.plan_cache_hits >= 3 && first.plan_cache_misses <= 5, "{device}: {first}");
+        assert!(first.pipelines_compiled <= 40, "{device}: {first}");
         let again = run();
         assert_eq!((again.plan_cache_misses, again.pipelines_compiled), (0, 0), "{device}: {again}");
         assert_eq!((again.kernels, again.regions), (first.kernels, first.regions), "{device}");
@@ -111,7 +111,7 @@ fn shifts_around_the_edges_and_their_sums_are_those_of_plain_loops() {
             let shifts: [[i64; 3]; 5] = [[1, 0, 0], [-1, 0, 0], [0, 1, -1], [5, -2, 1], [-300, 1, 1000]];
             let mut sum = array.circshift(&shifts[0]);
             for shift in &shifts[1..] {
-                sum = sum + array.circshift(shift);
+                sum += array.circshift(shift);
             }
             let twice = sum.circshift(&[-2, 1, 0]) + &array;
             let at = |[i, j, k]: [i64; 3]| -> f64 {
