@@ -72,7 +72,7 @@ fn a_wave_in_a_box_is_that_of_plain_loops_for_columns_of_any_height() {
 
 #[test]
 fn a_step_of_a_wave_takes_three_kernels_and_its_loop_is_planned_once() {
-    let (n, m, steps) = (40, 30, 300);
+    let (n, m, steps) = (40, 30, 150);
     for (device, rt) in unfolded(|b| b) {
         let run = || {
             let (_, did): (_, Stats) =
@@ -86,7 +86,7 @@ fn a_step_of_a_wave_takes_three_kernels_and_its_loop_is_planned_once() {
         assert!(per_step(first.bytes_kernel_read) <= 8.3 * state, "{device}: {first}");
         assert!(per_step(first.bytes_kernel_written) <= 3.2 * state, "{device}: {first}");
         // Regions begin at the same statement each time, so few of them are new.
-        assert!(first.plan_cache_hits >= 3 && first.plan_cache_misses <= 5, "{device}: {first}");
+        assert!(first.plan_cache_hits >= 1 && first.plan_cache_misses <= 3, "{device}: {first}");
         assert!(first.pipelines_compiled <= 40, "{device}: {first}");
         let again = run();
         assert_eq!((again.plan_cache_misses, again.pipelines_compiled), (0, 0), "{device}: {again}");
