@@ -14,7 +14,7 @@ use crate::graph::costs::OPERATIONS_PER_INST;
 use crate::graph::{DType, Meta};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId, ValueId};
-use crate::kernels::ir::{Geometry, Kernel};
+use crate::kernels::ir::{Geometry, Inst, InstOp, Kernel};
 use crate::kernels::library::Library;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -225,13 +225,23 @@ impl Launch {
         };
         let operations = match &self.program {
             Program::Kernel(kernel, _) => {
-                elements * OPERATIONS_PER_INST * kernel.insts.len().max(self.ops as usize) as f64
+                let insts = kernel.insts.iter().filter(|inst| !is_index(inst)).count();
+                elements * OPERATIONS_PER_INST * insts.max(self.ops as usize) as f64
             }
             Program::Library(library) => library.operations(),
         };
         let bytes = (self.bytes_read + self.bytes_written) as f64;
         let memory_us = bytes / (costs.memory_gb_per_s * 1e3);
         costs.dispatch_us + memory_us.max(operations / (costs.f32_gop_per_s * 1e3))
+    }
+}
+
+/// Whether an instruction is arithmetic on indices, which costs little: the host does it once for many elements.
+fn is_index(inst: &Inst) -> bool {
+    match inst.op {
+        InstOp::Index(..) | InstOp::Compare(..) => true,
+        InstOp::Param(_) => inst.dtype == DType::U32,
+        _ => false,
     }
 }
 

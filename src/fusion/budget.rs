@@ -18,8 +18,8 @@ pub struct Budget {
     pub reads_max: u32,
     /// Whether operands that expand may be packed into one buffer where there are more (`pack`).
     pub packs: bool,
-    /// Simple operations (`graph::costs`) above which a chain that several kernels need is written out rather than
-    /// computed again.
+    /// Simple operations (`graph::costs`) of computing again above which a chain that several kernels need, or several
+    /// views of one, is written out.
     pub recompute_max: u32,
     /// Simple operations above which a chain that is read by something larger than itself is written out rather than
     /// computed for every element there. Random numbers don't count: inside of a kernel they are never stored.

@@ -50,7 +50,9 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
         totals[index] = total_weight(work, &cuts, &totals, index);
         let is_heavy = match multiplied(work, index) {
             Times::Once => false,
-            Times::Views => totals[index] > budget.recompute_max,
+            Times::Views { places } => totals[index].saturating_mul(places - 1) > budget.recompute_max,
+            // It is computed twice, and so is what it is made of: a chain of such nodes doubles with each.
+            Times::AndOne => totals[index] > OPS_MAX,
             Times::Expanded => cone_weight(work, &cones, index) > budget.expand_max,
         };
         if !cuts.written[index] && is_heavy {
@@ -126,8 +128,13 @@ fn reads_all(work: &Work<'_>, n: u32, slot: usize) -> bool {
 enum Times {
     /// Once.
     Once,
-    /// It is read through several views, or at indices.
-    Views,
+    /// It is read through several views, or at indices: of each element, at so many places or more (2 at least).
+    Views {
+        /// How many.
+        places: u32,
+    },
+    /// It is read as a whole, and at one element: `x(i,j) = x(i,j) + 1` goes on from what computes `x`.
+    AndOne,
     /// It is read by something larger than itself.
     Expanded,
 }
@@ -138,15 +145,16 @@ fn multiplied(work: &Work<'_>, index: usize) -> Times {
         return Times::Once;
     }
     let mut expanded = false;
-    let mut bent = 0;
+    let (mut bent, mut points) = (0, 0);
     for &c in &node.consumers {
         let consumer = &work.nodes[c as usize];
         let here = |arg: &RegionArg| matches!(arg, RegionArg::Node(n) if *n as usize == index);
         let slot = consumer.args.iter().position(here).expect("FUSE-5: a consumer has what it uses as an argument");
         match consumer.op.facts().reads(slot) {
             Reads::Same | Reads::Folded | Reads::Joined => {}
-            Reads::AtIndex | Reads::Index => return Times::Views,
+            Reads::AtIndex | Reads::Index => return Times::Views { places: 2 },
             Reads::Repeated => expanded = true,
+            Reads::Part if consumer.meta.elements() == 1 && node.meta.elements() > 1 => points += 1,
             Reads::Moved | Reads::Part => bent += 1,
             Reads::Number | Reads::Expanded | Reads::Spread | Reads::Base | Reads::All => {
                 let (own, theirs) = (&node.meta.shape, &consumer.meta.shape);
@@ -154,9 +162,16 @@ fn multiplied(work: &Work<'_>, index: usize) -> Times {
             }
         }
     }
+    // A single element is one more, where nothing else is computed again.
+    if points > 1 || expanded || bent > 0 {
+        bent += points;
+        points = 0;
+    }
     match bent > 1 || (bent == 1 && node.consumers.len() > 1) {
-        true => Times::Views,
+        // All that read it at their own element compute it once.
+        true => Times::Views { places: bent as u32 + ((bent as usize) < node.consumers.len()) as u32 },
         false if expanded => Times::Expanded,
+        false if points > 0 && node.consumers.len() > 1 => Times::AndOne,
         false => Times::Once,
     }
 }

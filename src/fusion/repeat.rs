@@ -18,8 +18,12 @@ use std::sync::Arc;
 
 /// Plans that are kept, and signatures of regions that came once.
 const REPEATS_MAX: usize = 1024;
-/// Words of the longest signature: planning what has more takes as long as running it, and keeping it much memory.
-const SIGNATURE_MAX: usize = 2048;
+/// Words of the longest signature: a region holds no more nodes than take so many.
+const SIGNATURE_MAX: usize = 32 * 1024;
+/// Words from which on a signature and its plan are long: some hundred KB.
+const LONG: usize = 2048;
+/// Plans of long signatures that are kept.
+const LONG_REPEATS_MAX: usize = 48;
 /// The least that an input or a node takes of it.
 const WORDS_MIN: usize = 7;
 
@@ -48,6 +52,8 @@ enum Named {
 #[derive(Debug)]
 pub struct Repeats {
     plans: Bounded<Arc<Repeat>>,
+    /// Those of long regions, such as parts of a loop.
+    long_plans: Bounded<Arc<Repeat>>,
     /// Hashes of what came once, so that what never comes again costs nothing more.
     seen: Bounded<()>,
     /// The signature of the region that came last, and its hash; none where it has none.
@@ -57,7 +63,13 @@ pub struct Repeats {
 
 impl Default for Repeats {
     fn default() -> Repeats {
-        Repeats { plans: Bounded::new(REPEATS_MAX), seen: Bounded::new(REPEATS_MAX), signature: Vec::new(), hash: None }
+        Repeats {
+            plans: Bounded::new(REPEATS_MAX),
+            long_plans: Bounded::new(LONG_REPEATS_MAX),
+            seen: Bounded::new(REPEATS_MAX),
+            signature: Vec::new(),
+            hash: None,
+        }
     }
 }
 
@@ -70,7 +82,8 @@ impl Repeats {
             self.signature.hash(&mut hasher);
             hasher.finish()
         });
-        let known = self.plans.get(self.hash?)?;
+        let hash = self.hash?;
+        let known = self.plans().get(hash)?;
         (*known.signature == *self.signature).then(|| known.of(region))
     }
 
@@ -81,7 +94,13 @@ impl Repeats {
             self.seen.insert(hash, ());
             return;
         }
-        self.plans.insert(hash, Arc::new(Repeat::new(self.signature.as_slice().into(), region, plan)));
+        let repeat = Arc::new(Repeat::new(self.signature.as_slice().into(), region, plan));
+        self.plans().insert(hash, repeat);
+    }
+
+    /// The plans among which that of the region is that came last.
+    fn plans(&mut self) -> &mut Bounded<Arc<Repeat>> {
+        if self.signature.len() < LONG { &mut self.plans } else { &mut self.long_plans }
     }
 }
 

@@ -12,8 +12,8 @@
 
 use super::{Dist, ElementOp, Op, ReduceOp};
 
-/// Simple operations that an instruction of a kernel's IR stands for, on average: most are index arithmetic, loads,
-/// and simple ops, a few are functions. Chosen, so that estimates of fused kernels are right within a factor of two or
+/// Simple operations that an instruction of a kernel's IR stands for, on average, beside arithmetic on indices: most are
+/// loads and simple ops, a few are functions. Chosen, so that estimates of fused kernels are right within a factor of two or
 /// so on the machines of docs/benchmarks.md. It decides when work is sent, and no bit.
 pub const OPERATIONS_PER_INST: f64 = 2.0;
 

@@ -106,6 +106,8 @@ pub enum IndexOp {
     Div,
     /// Remainder; the divisor is never zero.
     Rem,
+    /// `a` if it is less than `b`, else `a - b`: the remainder of what is less than twice the divisor.
+    Wrap,
 }
 
 /// Comparison of 32-bit indices, unsigned but where said.
@@ -256,7 +258,8 @@ pub enum InstOp {
     Index(IndexOp, Val, Val),
     /// Index comparison (bool).
     Compare(IndexCompare, Val, Val),
-    /// An element of an operand. Where the guard is false nothing is read and the value is zero.
+    /// An element of an operand. Where the guard is false the index may lie outside, and the value has no meaning: zero,
+    /// or whatever the operand holds. Whoever uses it selects another one there.
     Load {
         /// Which operand.
         operand: u16,

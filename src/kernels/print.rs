@@ -156,6 +156,7 @@ fn index_sign(op: IndexOp) -> &'static str {
         IndexOp::Mul => "*",
         IndexOp::Div => "/",
         IndexOp::Rem => "%",
+        IndexOp::Wrap => "wrap",
     }
 }
 

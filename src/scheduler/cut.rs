@@ -6,6 +6,7 @@
 //! order alone (values of other sessions are inputs), takes time linear in its nodes and edges, and does not
 //! recurse.
 
+use super::bodies::parts;
 use super::graph::{Entries, Home};
 use super::placement::Where;
 use super::portions::{elements_max, portions};
@@ -288,15 +289,16 @@ impl State {
             let first = groups.len();
             let most = elements_max(&self.devices[device.0 as usize]);
             for portion in portions(cut, nodes, |n| self.elements_of(cut, n), most) {
-                let mut add = |nodes: Vec<u32>| {
+                let alike = |&a: &u32, &b: &u32| self.are_alike(cut, a, b);
+                let regions: SmallVec<[Vec<u32>; 1]> = match portion.len() {
+                    0..=REGION_NODES_MAX => smallvec![portion],
+                    _ => parts(&portion, REGION_NODES_MAX, alike).into_iter().map(<[u32]>::to_vec).collect(),
+                };
+                for nodes in regions {
                     for &position in &nodes {
                         cut.nodes[position as usize].group = groups.len() as u32;
                     }
                     groups.push(Group { device, nodes, why: CutReason::RegionLimit });
-                };
-                match portion.len() {
-                    0..=REGION_NODES_MAX => add(portion),
-                    _ => portion.chunks(REGION_NODES_MAX).for_each(|nodes| add(nodes.to_vec())),
                 }
             }
             if let Some(last) = groups[first..].last_mut() {
@@ -314,6 +316,14 @@ impl State {
             }
         }
         cut.groups = groups;
+    }
+
+    /// Whether two nodes come of one statement: the same op, recorded at one place, on as large arrays.
+    fn are_alike(&self, cut: &Cut, a: u32, b: u32) -> bool {
+        let node = |position: u32| &self.graph[cut.nodes[position as usize].at].node;
+        let (a, b) = (node(a), node(b));
+        let is_one_place = std::ptr::eq(a.at.location, b.at.location) && a.at.mark == b.at.mark;
+        is_one_place && a.op.name() == b.op.name() && a.meta == b.meta
     }
 
     /// Elements that a node computes or reads, whichever are more.

@@ -49,6 +49,7 @@
 pub mod run;
 pub mod state;
 
+mod bodies;
 mod build;
 mod cancel;
 mod completion;

@@ -99,7 +99,7 @@ impl Lowering<'_, '_> {
                             let extent = self.builder.number(Origin::Attribute(n, 2 * d as u8 + 1), from.dim(d) as u32);
                             let own = self.coordinate(get(d));
                             let moved = self.builder.index(IndexOp::Add, own, back);
-                            Coordinate::Val(self.builder.index(IndexOp::Rem, moved, extent))
+                            Coordinate::Val(self.builder.index(IndexOp::Wrap, moved, extent))
                         }
                         _ => get(d),
                     };

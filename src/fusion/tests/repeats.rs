@@ -147,12 +147,18 @@ fn what_can_fault_is_found_and_says_what_its_own_program_says() {
 }
 
 #[test]
-fn what_is_large_is_always_planned() {
-    let mut b = Build::new();
-    let mut y = b.input(&[100, 1], false);
-    for _ in 0..500 {
-        y = b.apply(ElementOp::Sin, &[y]);
+fn a_region_as_long_as_regions_are_is_found_and_a_longer_one_is_planned() {
+    let chain = |ops: usize| {
+        let mut b = Build::new();
+        let mut y = b.input(&[100, 1], false);
+        for _ in 0..ops {
+            y = b.apply(ElementOp::Sin, &[y]);
+        }
+        b.output(y);
+        b.region
+    };
+    for (ops, found) in [(500, true), (1024, true), (5000, false)] {
+        let region = chain(ops);
+        assert_eq!(is_found(&mut Repeats::default(), &region, &region), found, "{ops} ops");
     }
-    b.output(y);
-    assert!(!is_found(&mut Repeats::default(), &b.region, &b.region));
 }

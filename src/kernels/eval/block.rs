@@ -14,6 +14,11 @@ use smallvec::SmallVec;
 /// An index takes this many lanes a run, or is written out.
 const LANES_PER_RUN: usize = 16;
 
+/// Runs of a value over so many lanes, at most.
+fn runs_max(lanes: usize) -> usize {
+    (lanes / LANES_PER_RUN).max(1)
+}
+
 impl Frame<'_> {
     /// Evaluates one instruction.
     pub(super) fn instruction(&mut self, at: usize, place: &Place) -> Value {
@@ -44,7 +49,12 @@ impl Frame<'_> {
     }
 
     fn index(&mut self, at: usize, op: IndexOp, a: Val, b: Val, lanes: usize) -> Value {
-        let limit = (lanes / LANES_PER_RUN).max(1);
+        if let (Some(x), Some(y)) = (self.value(a).as_line(), self.value(b).as_line())
+            && let Some((start, step)) = index::combine_lines(op, x, y, lanes)
+        {
+            return Value::line(start, step);
+        }
+        let limit = runs_max(lanes);
         let runs = self.make_runs(at, |frame, out| {
             let (mut one, mut other) =
                 ([Piece { lanes: 0, start: 0, step: 0 }; 1], [Piece { lanes: 0, start: 0, step: 0 }; 1]);
@@ -81,12 +91,11 @@ impl Frame<'_> {
     }
 
     fn compare(&mut self, at: usize, op: IndexCompare, a: Val, b: Val, lanes: usize) -> Value {
-        let (mut one, mut other) =
-            ([Piece { lanes: 0, start: 0, step: 0 }; 1], [Piece { lanes: 0, start: 0, step: 0 }; 1]);
-        if let (Some(a), Some(b)) = (self.runs(a, lanes, &mut one), self.runs(b, lanes, &mut other))
-            && let Some(answer) = index::compare(op, a, b)
-        {
-            return Value::Scalar(Scalar::Bool(answer));
+        if let (Some((a, 0)), Some((b, 0))) = (self.value(a).as_line(), self.value(b).as_line()) {
+            return Value::Scalar(Scalar::Bool(index::compare_one(op, a, b)));
+        }
+        if let Some(answer) = self.compare_runs(at, op, a, b, lanes, runs_max(lanes)) {
+            return answer;
         }
         let register = self.register(at);
         let first = self.indices(a, lanes, 0);
@@ -108,6 +117,12 @@ impl Frame<'_> {
         let dtype = self.scene.kernel.insts[at].dtype;
         let width = dtype.bytes();
         let source = self.scene.operands[from as usize];
+        if let Some(on) = guard
+            && matches!(self.value(on), Value::Pieces)
+            && let Some(loaded) = self.load_where(at, &source, from, index, on, place)
+        {
+            return loaded;
+        }
         let guard = match self.guard(guard, lanes) {
             Ok(false) => return Value::Scalar(Scalar::from_bits(dtype, 0)),
             Ok(true) => None,
@@ -144,6 +159,14 @@ impl Frame<'_> {
     }
 
     fn apply(&mut self, at: usize, op: ElementOp, args: &[Val], place: &Place) -> Value {
+        let in_runs = match op {
+            ElementOp::Select => self.select_runs(at, args, place),
+            ElementOp::And => self.both_runs(at, args[0], args[1], place.lanes, runs_max(place.lanes)),
+            _ => None,
+        };
+        if let Some(value) = in_runs {
+            return value;
+        }
         let output = self.scene.kernel.insts[at].dtype;
         let input = self.dtype(args[if op == ElementOp::Select { 1 } else { 0 }]);
         let mut list: SmallVec<[HostArg<'_>; 3]> = SmallVec::new();
@@ -304,6 +327,7 @@ impl Frame<'_> {
             };
             match self.value(index) {
                 Value::Line { start, step: 1 } => operand::store_line(&target, width, start, value, guard, lanes),
+                Value::Pieces if guard.is_none() => self.store_runs(&target, width, index, value, lanes),
                 _ => {
                     let index = self.block(index, lanes, 0);
                     operand::scatter(&target, width, std::slice::from_raw_parts(index.cast(), lanes), value, guard);

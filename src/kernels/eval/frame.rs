@@ -53,7 +53,7 @@ pub(super) enum Value {
         /// Two's complement, not 0.
         step: u32,
     },
-    /// An index in runs: `Frame::pieces` of the instruction.
+    /// An index in runs, or a condition in runs of 1 and 0: `Arena::pieces` of the instruction.
     Pieces,
     /// An element a lane.
     Block(*const u8),
@@ -63,6 +63,15 @@ impl Value {
     /// An index line, or the number that it is.
     pub fn line(start: u32, step: u32) -> Value {
         if step == 0 { Value::Scalar(Scalar::U32(start)) } else { Value::Line { start, step } }
+    }
+
+    /// An index that is a line or one number: its start and its step.
+    pub fn as_line(self) -> Option<(u32, u32)> {
+        match self {
+            Value::Scalar(Scalar::U32(start)) => Some((start, 0)),
+            Value::Line { start, step } => Some((start, step)),
+            _ => None,
+        }
     }
 }
 
@@ -225,12 +234,16 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The runs of an index value, if it is not a block.
+    /// The runs of an index or a condition, if it is not a block.
     pub fn runs<'b>(&'b self, val: Val, lanes: usize, one: &'b mut [Piece; 1]) -> Option<&'b [Piece]> {
         let lanes = lanes as u32;
         match self.value(val) {
             Value::Scalar(Scalar::U32(start)) => {
                 one[0] = Piece { lanes, start, step: 0 };
+                Some(one)
+            }
+            Value::Scalar(Scalar::Bool(holds)) => {
+                one[0] = Piece { lanes, start: holds as u32, step: 0 };
                 Some(one)
             }
             Value::Line { start, step } => {
@@ -257,7 +270,7 @@ impl<'a> Frame<'a> {
         value
     }
 
-    /// Makes a value that is an index in runs a block.
+    /// Makes a value that is in runs a block.
     pub fn materialise(&mut self, val: Val, lanes: usize) {
         let at = val.0 as usize;
         let value = self.value(val);
@@ -265,6 +278,17 @@ impl<'a> Frame<'a> {
             return;
         }
         let register = self.register(at);
+        if self.dtype(val) == DType::Bool {
+            // SAFETY: a register holds BLOCK elements, and nobody else's value is in this one (EVAL-2).
+            let mut rest = unsafe { std::slice::from_raw_parts_mut(register, lanes) };
+            for run in &self.arena.pieces[at] {
+                let (head, tail) = rest.split_at_mut(run.lanes as usize);
+                head.fill(run.start as u8);
+                rest = tail;
+            }
+            self.set(at, Value::Block(register));
+            return;
+        }
         // SAFETY: a register holds BLOCK elements, and nobody else's value is in this one (EVAL-2).
         let out = unsafe { std::slice::from_raw_parts_mut(register.cast::<u32>(), lanes) };
         match value {
@@ -301,7 +325,10 @@ impl<'a> Frame<'a> {
     }
 
     /// A guard: `Ok` for a known answer, or a byte a lane.
-    pub fn guard(&self, guard: Option<Val>, lanes: usize) -> std::result::Result<bool, &'a [u8]> {
+    pub fn guard(&mut self, guard: Option<Val>, lanes: usize) -> std::result::Result<bool, &'a [u8]> {
+        if let Some(guard) = guard {
+            self.materialise(guard, lanes);
+        }
         match guard.map(|v| self.value(v)) {
             None => Ok(true),
             Some(Value::Scalar(scalar)) => Ok(scalar.bits() != 0),

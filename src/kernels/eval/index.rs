@@ -2,7 +2,7 @@
 //!
 //! In: indices of consecutive lanes as runs `start + step * lane`. Out: the same, as long as few runs say
 //! it, so that a broadcast or a view costs some additions a block and not a division an element; else
-//! blocks of indices.
+//! blocks of indices. Conditions on indices are runs, too, of 1 and 0.
 //!
 //! Must hold: a run is exact modulo 2^32, as IR's wrapping arithmetic is.
 
@@ -44,17 +44,15 @@ fn push(out: &mut Vec<Piece>, piece: Piece) {
     out.push(piece);
 }
 
-/// Applies an index op to two values of the same lanes. False where more than `limit` runs would be needed;
-/// `out` is then meaningless.
-pub(super) fn combine(op: IndexOp, a: &[Piece], b: &[Piece], limit: usize, out: &mut Vec<Piece>) -> bool {
-    out.clear();
+/// Calls `f` with the runs of two values of the same lanes, cut where either has an end. False where `f` said so.
+fn in_common(a: &[Piece], b: &[Piece], mut f: impl FnMut(Piece, Piece) -> bool) -> bool {
     let (mut ia, mut ib) = (0, 0);
     let (mut done_a, mut done_b) = (0, 0);
     while ia < a.len() && ib < b.len() {
         let lanes = (a[ia].lanes - done_a).min(b[ib].lanes - done_b);
         let x = Piece { lanes, start: a[ia].at(done_a), step: a[ia].step };
         let y = Piece { lanes, start: b[ib].at(done_b), step: b[ib].step };
-        if !combine_piece(op, x, y, limit, out) || out.len() > limit {
+        if !f(x, y) {
             return false;
         }
         done_a += lanes;
@@ -67,6 +65,32 @@ pub(super) fn combine(op: IndexOp, a: &[Piece], b: &[Piece], limit: usize, out: 
         }
     }
     true
+}
+
+/// Applies an index op to two values of the same lanes. False where more than `limit` runs would be needed;
+/// `out` is then meaningless.
+pub(super) fn combine(op: IndexOp, a: &[Piece], b: &[Piece], limit: usize, out: &mut Vec<Piece>) -> bool {
+    out.clear();
+    in_common(a, b, |x, y| combine_piece(op, x, y, limit, out) && out.len() <= limit)
+}
+
+/// An index op on values of which each is one index or one line, where the result is one, too: `(start, step)` of each.
+/// A block of a column needs nothing else.
+pub(super) fn combine_lines(op: IndexOp, x: (u32, u32), y: (u32, u32), lanes: usize) -> Option<(u32, u32)> {
+    match op {
+        IndexOp::Add => Some((x.0.wrapping_add(y.0), x.1.wrapping_add(y.1))),
+        IndexOp::Sub => Some((x.0.wrapping_sub(y.0), x.1.wrapping_sub(y.1))),
+        IndexOp::Mul if y.1 == 0 => Some((x.0.wrapping_mul(y.0), x.1.wrapping_mul(y.0))),
+        IndexOp::Mul if x.1 == 0 => Some((y.0.wrapping_mul(x.0), y.1.wrapping_mul(x.0))),
+        IndexOp::Div | IndexOp::Rem | IndexOp::Wrap if y.1 == 0 && y.0 > 0 && x.1 <= 1 => {
+            let (quotient, rest) = (x.0 / y.0, x.0 % y.0);
+            let last = rest as u64 + x.1 as u64 * (lanes as u64 - 1);
+            let stays = last < y.0 as u64 && x.0.checked_add(x.1 * (lanes as u32 - 1)).is_some();
+            let result = if op == IndexOp::Div { (quotient, 0) } else { (rest, x.1) };
+            stays.then_some(result)
+        }
+        IndexOp::Mul | IndexOp::Div | IndexOp::Rem | IndexOp::Wrap => None,
+    }
 }
 
 fn combine_piece(op: IndexOp, x: Piece, y: Piece, limit: usize, out: &mut Vec<Piece>) -> bool {
@@ -87,8 +111,8 @@ fn combine_piece(op: IndexOp, x: Piece, y: Piece, limit: usize, out: &mut Vec<Pi
             let (start, step) = (run.start.wrapping_mul(factor), run.step.wrapping_mul(factor));
             push(out, Piece { lanes, start, step });
         }
-        IndexOp::Div | IndexOp::Rem => {
-            return fixed(y) && divide(op == IndexOp::Rem, x, y.start, limit, out);
+        IndexOp::Div | IndexOp::Rem | IndexOp::Wrap => {
+            return fixed(y) && divide(op != IndexOp::Div, x, y.start, limit, out);
         }
     }
     true
@@ -122,35 +146,111 @@ fn divide(remainder: bool, x: Piece, divisor: u32, limit: usize, out: &mut Vec<P
     true
 }
 
-/// The comparison of two runs, where it is the same for all lanes.
-pub(super) fn compare(op: IndexCompare, a: &[Piece], b: &[Piece]) -> Option<bool> {
-    let ([x], [y]) = (a, b) else { return None };
-    let still = |p: &Piece| p.step == 0 || p.lanes == 1;
-    if still(x) && still(y) {
-        return Some(compare_one(op, x.start, y.start));
-    }
-    match op {
-        // Both move without wrapping: their difference moves one way, so the ends decide.
-        IndexCompare::Less => {
-            let (xl, yl) = (x.last()?, y.last()?);
-            let (first, last) = (x.start < y.start, xl < yl);
-            (first == last).then_some(first)
-        }
-        IndexCompare::SignedLessEqual => {
-            let (xl, yl) = (signed_last(x)?, signed_last(y)?);
-            let (first, last) = (x.start as i32 <= y.start as i32, xl <= yl);
-            (first == last).then_some(first)
-        }
-        IndexCompare::Equal => {
-            let (xl, yl) = (x.last()?, y.last()?);
-            let (less, greater) = (x.start < y.start && xl < yl, x.start > y.start && xl > yl);
-            if x.start == y.start && x.step == y.step { Some(true) } else { (less || greater).then_some(false) }
-        }
+/// Appends lanes for which a condition holds, or does not.
+fn push_answer(out: &mut Vec<Piece>, lanes: u32, holds: bool) {
+    match out.last_mut() {
+        _ if lanes == 0 => {}
+        Some(last) if last.start == holds as u32 => last.lanes += lanes,
+        _ => out.push(Piece { lanes, start: holds as u32, step: 0 }),
     }
 }
 
-fn signed_last(p: &Piece) -> Option<i32> {
-    i32::try_from(p.start as i32 as i64 + p.step as i32 as i64 * (p.lanes as i64 - 1)).ok()
+/// Compares two values of the same lanes: runs of 1 (it holds) and 0. False where more than `limit` runs would be needed;
+/// `out` is then meaningless.
+pub(super) fn compare(op: IndexCompare, a: &[Piece], b: &[Piece], limit: usize, out: &mut Vec<Piece>) -> bool {
+    out.clear();
+    in_common(a, b, |x, y| {
+        let (mut x, mut y) = (x, y);
+        loop {
+            let lanes = before_wrap(op, x).min(before_wrap(op, y));
+            compare_piece(op, Piece { lanes, ..x }, Piece { lanes, ..y }, out);
+            if out.len() > limit {
+                return false;
+            }
+            if lanes == x.lanes {
+                return true;
+            }
+            x = Piece { lanes: x.lanes - lanes, start: x.at(lanes), step: x.step };
+            y = Piece { lanes: y.lanes - lanes, start: y.at(lanes), step: y.step };
+        }
+    })
+}
+
+/// An index as the number that is compared.
+fn number(op: IndexCompare, index: u32) -> i64 {
+    match op {
+        IndexCompare::Less | IndexCompare::Equal => index as i64,
+        IndexCompare::SignedLessEqual => index as i32 as i64,
+    }
+}
+
+/// How many lanes of a run move as numbers do, without wrapping.
+fn before_wrap(op: IndexCompare, p: Piece) -> u32 {
+    let (start, step) = (number(op, p.start), p.step as i32 as i64);
+    let (least, greatest) = match op {
+        IndexCompare::Less | IndexCompare::Equal => (0, u32::MAX as i64),
+        IndexCompare::SignedLessEqual => (i32::MIN as i64, i32::MAX as i64),
+    };
+    let steps = match step {
+        0 => return p.lanes,
+        1.. => (greatest - start) / step,
+        _ => (start - least) / -step,
+    };
+    p.lanes.min(u32::try_from(steps + 1).unwrap_or(u32::MAX))
+}
+
+/// Compares two runs that do not wrap: their difference moves one way, so the answer changes once at most; twice for
+/// equality, around one lane.
+fn compare_piece(op: IndexCompare, x: Piece, y: Piece, out: &mut Vec<Piece>) {
+    let lanes = x.lanes as i64;
+    let first = number(op, y.start) - number(op, x.start);
+    let step = if x.lanes == 1 { 0 } else { y.step as i32 as i64 - x.step as i32 as i64 };
+    let least = match op {
+        IndexCompare::Less => 1,
+        IndexCompare::SignedLessEqual => 0,
+        IndexCompare::Equal => {
+            let at = if step != 0 && first % step == 0 { -first / step } else { -1 };
+            match (step, (0..lanes).contains(&at)) {
+                (0, _) => push_answer(out, x.lanes, first == 0),
+                (_, false) => push_answer(out, x.lanes, false),
+                (_, true) => {
+                    push_answer(out, at as u32, false);
+                    push_answer(out, 1, true);
+                    push_answer(out, (lanes - at - 1) as u32, false);
+                }
+            }
+            return;
+        }
+    };
+    // The lanes before the answer changes.
+    let before = match step {
+        0 => lanes,
+        1.. => (least - first + step - 1).div_euclid(step),
+        _ => (first - least).div_euclid(-step) + 1,
+    };
+    let before = before.clamp(0, lanes) as u32;
+    let holds = if step > 0 { false } else { step < 0 || first >= least };
+    push_answer(out, before, holds);
+    push_answer(out, x.lanes - before, !holds);
+}
+
+/// Where both of two conditions hold, each in runs of 1 and 0. False as in [`compare`].
+pub(super) fn both(a: &[Piece], b: &[Piece], limit: usize, out: &mut Vec<Piece>) -> bool {
+    out.clear();
+    in_common(a, b, |x, y| {
+        push_answer(out, x.lanes, x.start != 0 && y.start != 0);
+        out.len() <= limit
+    })
+}
+
+/// Calls `f` with the lanes so far and each run of an index, cut where a condition changes, with whether it holds.
+pub(super) fn where_it_holds(condition: &[Piece], index: &[Piece], mut f: impl FnMut(u32, bool, Piece)) {
+    let mut done = 0;
+    in_common(condition, index, |on, run| {
+        f(done, on.start != 0, run);
+        done += run.lanes;
+        true
+    });
 }
 
 /// The comparison of two indices.
@@ -212,6 +312,7 @@ pub(super) fn combine_blocks(op: IndexOp, a: &[u32], b: &[u32], out: &mut [u32])
         }
         (IndexOp::Div, _) => zip(a, b, out, |x, d| x / d.max(1)),
         (IndexOp::Rem, _) => zip(a, b, out, |x, d| x % d.max(1)),
+        (IndexOp::Wrap, _) => zip(a, b, out, |x, d| x.min(x.wrapping_sub(d))),
     }
 }
 
@@ -250,11 +351,20 @@ mod tests {
             IndexOp::Sub => x.wrapping_sub(y),
             IndexOp::Mul => x.wrapping_mul(y),
             IndexOp::Div => x / y,
-            IndexOp::Rem => x % y,
+            IndexOp::Rem | IndexOp::Wrap => x % y,
         }
     }
 
-    const OPS: [IndexOp; 5] = [IndexOp::Add, IndexOp::Sub, IndexOp::Mul, IndexOp::Div, IndexOp::Rem];
+    const OPS: [IndexOp; 6] = [IndexOp::Add, IndexOp::Sub, IndexOp::Mul, IndexOp::Div, IndexOp::Rem, IndexOp::Wrap];
+
+    /// Whether an op takes these operands.
+    fn takes(op: IndexOp, a: &[u32], b: &[u32]) -> bool {
+        match op {
+            IndexOp::Add | IndexOp::Sub | IndexOp::Mul => true,
+            IndexOp::Div | IndexOp::Rem => !b.contains(&0),
+            IndexOp::Wrap => a.iter().zip(b).all(|(&x, &y)| (x as u64) < 2 * y as u64),
+        }
+    }
 
     #[test]
     fn runs_agree_with_index_arithmetic_lane_by_lane() {
@@ -270,7 +380,7 @@ mod tests {
         for op in OPS {
             for a in &runs {
                 for b in &runs {
-                    if matches!(op, IndexOp::Div | IndexOp::Rem) && written(b).contains(&0) {
+                    if !takes(op, &written(a), &written(b)) {
                         continue;
                     }
                     let mut out = Vec::new();
@@ -320,15 +430,60 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_is_decided_by_the_ends_only_where_all_lanes_agree() {
-        let run = |start: u32, step: u32| [Piece { lanes: 10, start, step }];
-        assert_eq!(compare(IndexCompare::Less, &run(0, 1), &run(10, 0)), Some(true));
-        assert_eq!(compare(IndexCompare::Less, &run(0, 1), &run(9, 0)), None);
-        assert_eq!(compare(IndexCompare::Less, &run(10, 1), &run(10, 0)), Some(false));
-        assert_eq!(compare(IndexCompare::Equal, &run(3, 1), &run(3, 1)), Some(true));
-        assert_eq!(compare(IndexCompare::Equal, &run(3, 1), &run(5, 0)), None);
-        assert_eq!(compare(IndexCompare::Equal, &run(3, 1), &run(50, 0)), Some(false));
-        assert_eq!(compare(IndexCompare::SignedLessEqual, &run(u32::MAX - 20, 1), &run(0, 0)), Some(true));
-        assert_eq!(compare(IndexCompare::SignedLessEqual, &run(u32::MAX - 2, 1), &run(0, 0)), None);
+    fn comparisons_of_runs_are_those_of_their_lanes() {
+        let runs: Vec<Vec<Piece>> = [
+            (0, 1),
+            (10, 0),
+            (9, 0),
+            (3, 1),
+            (5, 0),
+            (50, 0),
+            (u32::MAX - 20, 1),
+            (u32::MAX - 2, 1),
+            (20, 0u32.wrapping_sub(3)),
+            (0x7fff_fff0, 2),
+            (30, 0u32.wrapping_sub(1)),
+        ]
+        .into_iter()
+        .map(|(start, step)| vec![Piece { lanes: 40, start, step }])
+        .chain([vec![Piece { lanes: 13, start: 4, step: 2 }, Piece { lanes: 27, start: 1, step: 0 }]])
+        .collect();
+        let (mut out, mut all) = (Vec::new(), Vec::new());
+        for op in [IndexCompare::Less, IndexCompare::Equal, IndexCompare::SignedLessEqual] {
+            for a in &runs {
+                for b in &runs {
+                    assert!(compare(op, a, b, 64, &mut out), "{op:?} {a:?} {b:?}");
+                    let lanes = written(a).into_iter().zip(written(b));
+                    let expected: Vec<u32> = lanes.map(|(x, y)| compare_one(op, x, y) as u32).collect();
+                    assert_eq!(written(&out), expected, "{op:?} {a:?} {b:?}");
+                    assert!(out.len() <= 5, "{op:?} {a:?} {b:?} takes {} runs", out.len());
+                    all.push(out.clone());
+                }
+            }
+        }
+        for a in &all {
+            let b = &all[all.len() / 3];
+            assert!(both(a, b, 64, &mut out));
+            let expected: Vec<u32> = written(a).iter().zip(written(b)).map(|(x, y)| x & y).collect();
+            assert_eq!(written(&out), expected, "{a:?} {b:?}");
+        }
+    }
+
+    #[test]
+    fn lines_that_stay_lines_are_combined_as_their_lanes() {
+        let lines = [(0, 1), (7, 0), (499, 1), (1000, 0u32.wrapping_sub(3)), (u32::MAX - 3, 1), (500, 0)];
+        for op in OPS {
+            for x in lines {
+                for y in lines {
+                    let lanes = |(start, step): (u32, u32)| written(&[Piece { lanes: 9, start, step }]);
+                    if !takes(op, &lanes(x), &lanes(y)) {
+                        continue;
+                    }
+                    let Some((start, step)) = combine_lines(op, x, y, 9) else { continue };
+                    let expected: Vec<u32> = lanes(x).iter().zip(lanes(y)).map(|(&x, y)| one(op, x, y)).collect();
+                    assert_eq!(lanes((start, step)), expected, "{op:?} {x:?} {y:?}");
+                }
+            }
+        }
     }
 }

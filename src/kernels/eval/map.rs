@@ -1,14 +1,72 @@
-//! Form `Map`: blocks of consecutive flat indices.
+//! Form `Map`: blocks of consecutive flat indices. Where index arithmetic divides by a column's height, blocks are parts
+//! of columns, so that indices are lines in each and views are read where they lie.
 
 use super::frame::{BLOCK, Frame, Place, Scene, Value};
 use super::pool::Pool;
 use super::stage::Stage;
+use crate::kernels::ir::{IndexOp, InstOp};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Columns from which on blocks are parts of columns: an instruction over fewer lanes costs more than it computes, and
+/// runs (`index`) cost less.
+const COLUMN_MIN: usize = 256;
+
+/// How the elements are cut into blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Blocks {
+    elements: usize,
+    /// Elements that are cut alike: a column, or all.
+    column: usize,
+    /// Blocks of a column.
+    parts: usize,
+    /// Lanes of each but the last one of a column.
+    lanes: usize,
+}
+
+impl Blocks {
+    fn new(elements: usize, column: Option<usize>) -> Blocks {
+        match column {
+            Some(column) => {
+                let parts = column.div_ceil(BLOCK);
+                Blocks { elements, column, parts, lanes: column.div_ceil(parts) }
+            }
+            None => Blocks { elements, column: elements, parts: elements.div_ceil(BLOCK), lanes: BLOCK },
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.elements.div_ceil(self.column) * self.parts
+    }
+
+    /// First element and lanes of a block; some blocks of the last column may have none.
+    fn block(&self, number: usize) -> (usize, usize) {
+        let begin = number / self.parts * self.column;
+        let start = begin + number % self.parts * self.lanes;
+        let end = (start + self.lanes).min(begin + self.column).min(self.elements);
+        (start, end.saturating_sub(start))
+    }
+}
+
+/// The height of the columns that blocks are parts of, if they are: the least number by which the flat index is divided.
+fn column(scene: &Scene<'_>, stage: &Stage, elements: usize) -> Option<usize> {
+    let height = |&at: &u32| match scene.kernel.insts[at as usize].op {
+        InstOp::Index(IndexOp::Div | IndexOp::Rem, of, by) if scene.kernel.inst(of).op == InstOp::Flat => {
+            match scene.uniform[by.0 as usize] {
+                Value::Scalar(height) => Some(height.bits() as usize),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    let least = stage.order.iter().filter_map(height).min()?;
+    (COLUMN_MIN..elements).contains(&least).then_some(least)
+}
 
 /// Runs over all elements. Returns the number of blocks.
 pub(super) fn run(scene: &Scene<'_>, stage: &Stage, elements: u32, pool: &Pool) -> u64 {
     let elements = elements as usize;
-    let blocks = elements.div_ceil(BLOCK);
+    let cut = Blocks::new(elements, column(scene, stage, elements));
+    let blocks = cut.count();
     // Some blocks a task: neighbours share pages, and taking a task costs an atomic.
     let group = (blocks / (pool.threads() * 8)).clamp(1, 64);
     let parallel = pool.is_worth_waking(elements.saturating_mul(stage.order.len()));
@@ -18,12 +76,15 @@ pub(super) fn run(scene: &Scene<'_>, stage: &Stage, elements: u32, pool: &Pool) 
         for task in tasks {
             let frame = frame.get_or_insert_with(|| Frame::new(scene, stage));
             for block in task * group..((task + 1) * group).min(blocks) {
-                let start = block * BLOCK;
+                let (start, lanes) = cut.block(block);
+                if lanes == 0 {
+                    continue;
+                }
                 let natural = start as u32;
                 frame.evaluate(&Place {
-                    lanes: BLOCK.min(elements - start),
+                    lanes,
                     natural,
-                    flat: Value::Line { start: natural, step: 1 },
+                    flat: Value::line(natural, if lanes > 1 { 1 } else { 0 }),
                     outer: Value::Absent,
                     inner: Value::Absent,
                 });
@@ -32,4 +93,30 @@ pub(super) fn run(scene: &Scene<'_>, stage: &Stage, elements: u32, pool: &Pool) 
         evaluated.fetch_add(frame.map_or(0, |f| f.blocks), Relaxed);
     });
     evaluated.into_inner()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_take_each_element_once_and_stay_in_their_column() {
+        for elements in [1, 5, 1024, 1025, 3000, 70_001] {
+            for column in [None, Some(256), Some(300), Some(1024), Some(1025), Some(2500)] {
+                let column = column.filter(|&height| height < elements);
+                let cut = Blocks::new(elements, column);
+                let mut next = 0;
+                for number in 0..cut.count() {
+                    let (start, lanes) = cut.block(number);
+                    if lanes == 0 {
+                        continue;
+                    }
+                    assert!(start == next && lanes <= BLOCK, "{cut:?}");
+                    assert!(column.is_none_or(|height| start / height == (start + lanes - 1) / height), "{cut:?}");
+                    next += lanes;
+                }
+                assert_eq!(next, elements, "{cut:?}");
+            }
+        }
+    }
 }

@@ -29,6 +29,7 @@ mod operand;
 mod pool;
 mod reduce;
 mod running;
+mod runs;
 mod scan;
 mod stage;
 #[cfg(test)]

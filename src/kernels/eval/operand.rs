@@ -213,6 +213,50 @@ pub(super) enum Stored {
     Scalar(Scalar),
 }
 
+impl Stored {
+    /// The same from this many bytes on.
+    ///
+    /// # Safety
+    /// A block has that many bytes.
+    pub unsafe fn skip(self, bytes: usize) -> Stored {
+        match self {
+            // SAFETY: the caller's promise.
+            Stored::Block(block) => Stored::Block(unsafe { block.add(bytes) }),
+            Stored::Scalar(scalar) => Stored::Scalar(scalar),
+        }
+    }
+}
+
+/// Writes elements `start + step * lane` (`step` is two's complement).
+///
+/// # Safety
+/// As [`store_line`].
+pub(super) unsafe fn store_step(to: &HostOperand, width: usize, start: u32, step: u32, value: Stored, lanes: usize) {
+    if step == 1 || lanes == 1 {
+        // SAFETY: the caller's promise.
+        return unsafe { store_line(to, width, start, value, None, lanes) };
+    }
+    let elements = to.elements(width);
+    let last = start as i64 + step as i32 as i64 * (lanes as i64 - 1);
+    if start as usize >= elements || last < 0 || last >= elements as i64 {
+        outside(start.max(last as u32) as usize, elements);
+    }
+    // SAFETY: both ends are inside, so all lanes are; the block is the caller's promise.
+    unsafe {
+        by_width!(width, Word => {
+            let out = to.at.cast::<Word>();
+            let mut at = start;
+            for lane in 0..lanes {
+                out.add(at as usize).write(match value {
+                    Stored::Scalar(scalar) => scalar.bits() as Word,
+                    Stored::Block(block) => block.cast::<Word>().add(lane).read(),
+                });
+                at = at.wrapping_add(step);
+            }
+        })
+    }
+}
+
 /// Writes `lanes` consecutive elements, where the guard is not 0.
 ///
 /// # Safety

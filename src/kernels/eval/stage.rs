@@ -4,10 +4,13 @@
 //! for each, and which instructions write their operand directly.
 //!
 //! Must hold:
-//! - EVAL-2: an instruction's register is not that of any value that is still needed, its own arguments included.
+//! - EVAL-2: an instruction's register is not that of any value that is still needed, its own arguments included. A
+//!   select's value may be one of its arguments, whose registers are needed as long as it is.
 
 use super::across::Tiled;
+use crate::graph::ElementOp;
 use crate::kernels::ir::{Access, Form, Inst, InstOp, Kernel, Level, Run, Store, Val};
+use smallvec::SmallVec;
 
 /// Nothing, where an operand's number may stand.
 pub(super) const NONE: u16 = u16::MAX;
@@ -106,6 +109,14 @@ pub(super) fn arguments(inst: &Inst, mut f: impl FnMut(Val)) {
         InstOp::Reduce { args, .. } => args.iter().copied().for_each(f),
         InstOp::Project(of, _) => f(*of),
         InstOp::Scan { arg, .. } => f(*arg),
+    }
+}
+
+/// The arguments of which an instruction's value may be one, and no copy of it.
+fn choices(inst: &Inst) -> &[Val] {
+    match &inst.op {
+        InstOp::Apply(ElementOp::Select, args) => &args[1..],
+        _ => &[],
     }
 }
 
@@ -216,6 +227,15 @@ impl Stage {
         if part == Part::Indices {
             across_indices(kernel).for_each(|index| last_use[index.0 as usize] = END);
         }
+        for &at in self.order.iter().rev() {
+            for &choice in choices(&kernel.insts[at as usize]) {
+                last_use[choice.0 as usize] = last_use[choice.0 as usize].max(last_use[at as usize]);
+            }
+        }
+        // Instructions by the position at which they are used last, the first at the end.
+        let mut ends: Vec<(u32, u32)> = self.order.iter().map(|&at| (last_use[at as usize], at)).collect();
+        ends.retain(|&(position, _)| position != 0 && position != END);
+        ends.sort_unstable_by(|a, b| b.cmp(a));
         // A view of a reduction's components lives in the fold's memory, not in a register.
         self.register = vec![NONE; kernel.insts.len()];
         let mut free: Vec<u16> = Vec::new();
@@ -225,16 +245,9 @@ impl Stage {
                 (self.registers - 1) as u16
             });
             self.register[at as usize] = register;
-            let mut ended: smallvec::SmallVec<[Val; 4]> = smallvec::SmallVec::new();
-            arguments(&kernel.insts[at as usize], |v| {
-                if last_use[v.0 as usize] == position as u32
-                    && self.register[v.0 as usize] != NONE
-                    && !ended.contains(&v)
-                {
-                    ended.push(v);
-                }
-            });
-            free.extend(ended.iter().map(|v| self.register[v.0 as usize]));
+            while let Some((_, ended)) = ends.pop_if(|(end, _)| *end == position as u32) {
+                free.push(self.register[ended as usize]);
+            }
             if last_use[at as usize] == 0 {
                 // Nobody reads it: a check, or a fold.
                 free.push(register);
@@ -255,11 +268,18 @@ impl Stage {
             if operand.access == Access::Write && alone && natural && makes_block {
                 self.direct[store.value.0 as usize] = store.operand;
             }
-            for val in store_values(store) {
-                if let InstOp::Load { operand, .. } = kernel.inst(val).op
-                    && kernel.operands[operand as usize].access == Access::ReadWrite
-                {
-                    self.copied[val.0 as usize] = true;
+            let mut stored: SmallVec<[Val; 4]> = store_values(store).collect();
+            let mut next = 0;
+            while let Some(&val) = stored.get(next) {
+                next += 1;
+                match kernel.inst(val).op {
+                    InstOp::Load { operand, .. } if kernel.operands[operand as usize].access == Access::ReadWrite => {
+                        self.copied[val.0 as usize] = true;
+                    }
+                    _ => {
+                        let more = choices(kernel.inst(val)).iter().copied().filter(|choice| !stored.contains(choice));
+                        stored.extend(more.collect::<SmallVec<[Val; 2]>>());
+                    }
                 }
             }
         }
@@ -269,7 +289,7 @@ impl Stage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{DType, ElementOp};
+    use crate::graph::DType;
     use crate::kernels::ir::{Form, Operand, Run};
     use smallvec::smallvec;
 

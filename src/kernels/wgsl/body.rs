@@ -29,6 +29,10 @@ pub(super) struct Body<'k> {
     pub(super) functions: Functions,
     pub(super) memory: Memory<'k>,
     checks: BTreeSet<DType>,
+    /// Whether lanes are divided by their first one's quotient.
+    divides: bool,
+    /// Whether each value is arithmetic on the position alone, so that neighbours are likely to lie side by side.
+    positional: Vec<bool>,
     text: String,
     indent: usize,
 }
@@ -44,6 +48,8 @@ impl<'k> Body<'k> {
             functions: Functions::new(target.profile, target.precision, target.i64),
             memory: Memory::new(kernel, target.takes_immediates(kernel)),
             checks: BTreeSet::new(),
+            divides: false,
+            positional: positional(kernel),
             text: String::new(),
             indent: 1,
         }
@@ -79,6 +85,11 @@ impl<'k> Body<'k> {
     /// The functions that bounds checks need.
     pub(super) fn check_functions(&self) -> String {
         self.checks.iter().map(|&dtype| check_function(dtype)).collect()
+    }
+
+    /// The functions that divide the indices of neighbouring lanes.
+    pub(super) fn division_functions(&self) -> String {
+        if self.divides { DIVISIONS.to_string() } else { String::new() }
     }
 
     /// Lanes of a value.
@@ -154,6 +165,11 @@ impl<'k> Body<'k> {
             InstOp::Flat => self.local("flat"),
             InstOp::Outer => "outer".to_string(),
             InstOp::Inner => self.local("inner"),
+            InstOp::Index(op @ (IndexOp::Div | IndexOp::Rem), a, b) if self.is_line(*a, *b) => {
+                self.divides = true;
+                let function = if *op == IndexOp::Div { "quotients" } else { "remainders" };
+                format!("{function}({}, {})", self.name(*a), self.name(*b))
+            }
             InstOp::Index(op, a, b) => index(*op, &self.value(*a, width), &self.value(*b, width)),
             InstOp::Compare(op, a, b) => compare(*op, width, &self.value(*a, width), &self.value(*b, width)),
             InstOp::Load { operand, index, run, guard } => {
@@ -175,6 +191,12 @@ impl<'k> Body<'k> {
         self.line(format!("let {name} = {expression};"));
     }
 
+    /// Whether four lanes of neighbouring indices are divided by one number.
+    fn is_line(&self, index: Val, by: Val) -> bool {
+        let is_flat = self.kernel.form == Form::Map && self.kernel.inst(index).op == InstOp::Flat;
+        is_flat && self.lanes_of(index) == 4 && self.lanes_of(by) == 1
+    }
+
     fn load(&mut self, name: &str, val: Val, operand: u16, index: Val, run: Run, guard: Option<Val>) {
         let dtype = self.kernel.inst(val).dtype;
         let width = self.lanes_of(val);
@@ -194,7 +216,7 @@ impl<'k> Body<'k> {
             splat(register(dtype), width, &one)
         } else if run == Run::Flat && self.kernel.form == Form::Map {
             self.memory.load(operand, Accessor::LoadGroup, &self.local("position"))
-        } else if run == Run::Flat {
+        } else if run == Run::Flat || (self.positional[index.0 as usize] && self.memory.grouped(operand)) {
             self.memory.load(operand, Accessor::LoadLanes, &self.name(index))
         } else {
             let each: Vec<String> = lanes(&self.name(index), width)
@@ -446,6 +468,8 @@ fn index(op: IndexOp, a: &str, b: &str) -> String {
         IndexOp::Mul => format!("{a} * {b}"),
         IndexOp::Div => format!("{a} / {b}"),
         IndexOp::Rem => format!("{a} % {b}"),
+        // Below `b` the difference wraps around to more than `a`.
+        IndexOp::Wrap => format!("min({a}, {a} - {b})"),
     }
 }
 
@@ -458,6 +482,36 @@ fn compare(op: IndexCompare, width: u32, a: &str, b: &str) -> String {
             format!("bitcast<{signed}>({a}) <= bitcast<{signed}>({b})")
         }
     }
+}
+
+/// Quotients and remainders of the indices of four lanes by one number. Neighbours have the first lane's quotient, or one
+/// more: one division for all, where the number is no less than four.
+const DIVISIONS: &str = "\
+fn quotients(i: vec4<u32>, d: u32) -> vec4<u32> {
+    if (d < 4u || i.w - i.x != 3u) { return i / vec4<u32>(d); }
+    let q = i.x / d;
+    let r = vec4<u32>(i.x - q * d) + vec4<u32>(0u, 1u, 2u, 3u);
+    return vec4<u32>(q) + select(vec4<u32>(0u), vec4<u32>(1u), r >= vec4<u32>(d));
+}
+fn remainders(i: vec4<u32>, d: u32) -> vec4<u32> {
+    if (d < 4u || i.w - i.x != 3u) { return i % vec4<u32>(d); }
+    let r = vec4<u32>(i.x - i.x / d * d) + vec4<u32>(0u, 1u, 2u, 3u);
+    return min(r, r - vec4<u32>(d));
+}
+";
+
+/// Whether each value of a kernel is an index that is made of the position and of parameters alone.
+fn positional(kernel: &Kernel) -> Vec<bool> {
+    let mut known: Vec<bool> = Vec::with_capacity(kernel.insts.len());
+    for inst in &kernel.insts {
+        let is_positional = match inst.op {
+            InstOp::Param(_) | InstOp::Flat | InstOp::Outer | InstOp::Inner => true,
+            InstOp::Index(_, a, b) => known[a.0 as usize] && known[b.0 as usize],
+            _ => false,
+        };
+        known.push(is_positional);
+    }
+    known
 }
 
 /// A function that clamps an index into `0..extent` and sets a fault word where it lay outside.

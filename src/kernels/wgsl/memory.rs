@@ -19,7 +19,7 @@ pub(super) enum Accessor {
     Load,
     /// `load_x4(i)`: four elements from a multiple of 4 on.
     LoadGroup,
-    /// `load_v(indices)`: four elements, in one piece where they lie so.
+    /// `load_v(indices)`: four elements, of one or two aligned groups where they are neighbours.
     LoadLanes,
     /// `store(i, value)`.
     Store,
@@ -158,7 +158,7 @@ impl<'k> Memory<'k> {
                 let group = self::name(number, Accessor::LoadGroup);
                 let aligned = if grouped {
                     format!(
-                        "    if ((i.x & 3u) == 0u && i.w - i.x == 3u && i.z - i.x == 2u && i.y - i.x == 1u) {{ return {group}(i.x); }}\n"
+                        "    if (i.w - i.x == 3u && i.z - i.x == 2u && i.y - i.x == 1u) {{\n        let first = i.x & 3u;\n        let a = {group}(i.x - first);\n        if (first == 0u) {{ return a; }}\n        let b = {group}(i.x - first + 4u);\n        if (first == 1u) {{ return {four}(a.yzw, b.x); }}\n        if (first == 2u) {{ return {four}(a.zw, b.xy); }}\n        return {four}(a.w, b.xyz);\n    }}\n"
                     )
                 } else {
                     String::new()

@@ -91,12 +91,13 @@ pub fn write(kernel: &Kernel, target: &Target) -> Result<String, Error> {
     let mut body = body::Body::new(kernel, target);
     let entry = forms::entry(&mut body);
     let text = format!(
-        "{}{}{}{}{}\n@compute @workgroup_size(256)\nfn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lid: u32) {{\n{}}}\n",
+        "{}{}{}{}{}{}\n@compute @workgroup_size(256)\nfn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lid: u32) {{\n{}}}\n",
         body.memory.declarations(),
         entry.shared,
         body.functions.text(),
         body.memory.functions(),
         body.check_functions(),
+        body.division_functions(),
         entry.statements,
     );
     dump(kernel, &text);

@@ -124,7 +124,7 @@ impl Naive<'_> {
                     IndexOp::Sub => x.wrapping_sub(y),
                     IndexOp::Mul => x.wrapping_mul(y),
                     IndexOp::Div => x / y,
-                    IndexOp::Rem => x % y,
+                    IndexOp::Rem | IndexOp::Wrap => x % y,
                 })
             }
             InstOp::Compare(op, a, b) => {
