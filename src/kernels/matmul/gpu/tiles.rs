@@ -9,7 +9,7 @@
 //! the other half of the workgroup memory.
 //!
 //! Must hold: MATMUL-1: an invocation adds `RUN` terms one after the other, then `BLOCK / RUN` such sums, then blocks
-//! four by four.
+//! four by four. The sums of four blocks are still in registers; those above are kept in private memory, which is slow.
 
 use super::super::split::{BLOCK, RUN, TERMS_MAX, Tiling};
 use super::{PARAMS, ends};
@@ -20,8 +20,8 @@ use std::fmt::Write;
 
 /// Blocks that a level above the blocks takes before their sum goes to the next level.
 const FANOUT: u32 = 4;
-/// Levels above the blocks. The last one takes what is left of a pass.
-const LEVELS: u32 = 4;
+/// Levels in private memory. The last one takes what is left of a pass.
+const LEVELS: u32 = 3;
 
 /// How an operand's tile is loaded.
 struct Side {
@@ -120,8 +120,8 @@ fn places(side: &Side, tiling: Tiling) -> String {
         let (slot, term) = if *lines_are_neighbours {
             (format!("{e} % {slots}u"), format!("{e} / {slots}u"))
         } else {
-            // Eight neighbours store to eight slots of one term, which are different banks.
-            let (depth, side) = (tiling.depth, (*slots).min(8));
+            // Neighbours load neighbouring terms, 32 bytes at least, of as many slots as a warp has left.
+            let (depth, side) = (tiling.depth, (32 / tiling.depth).min(*slots));
             (format!("{e} % {side}u + {side}u * ({e} / {}u)", side * depth), format!("{e} / {side}u % {depth}u"))
         };
         let _ = writeln!(text, "    let slot_{name}{part} = {slot};\n    let term_{name}{part} = {term};");
@@ -134,11 +134,13 @@ fn places(side: &Side, tiling: Tiling) -> String {
     text
 }
 
-/// The registers: stages on their way, and the sums of a run, of a block, and of the levels above.
+/// The sums of a run, of a block, of four blocks, and of the levels above.
 fn variables(tiling: Tiling, vec: &str) -> String {
     let mut text = String::new();
     for (r, c) in sums(tiling) {
-        let _ = writeln!(text, "    var c{r}_{c} = {vec}();\n    var s{r}_{c} = {vec}();");
+        for sum in ["c", "s", "t"] {
+            let _ = writeln!(text, "    var {sum}{r}_{c} = {vec}();");
+        }
     }
     let _ = writeln!(text, "    var levels: array<{vec}, {}>;", LEVELS * sums(tiling).count() as u32);
     text
@@ -238,25 +240,33 @@ fn component(lane: u32) -> &'static str {
     ["x", "y", "z", "w"][lane as usize]
 }
 
-/// Adds the sums of a block to the levels above: a level that has taken `FANOUT` sums goes to the next one.
+/// Adds the sums of a block to those of four, and these to the levels above: a level that has taken `FANOUT` sums goes to
+/// the next one.
 fn carry(tiling: Tiling, vec: &str, step: u32) -> String {
     let count = sums(tiling).count() as u32;
-    let mut text = format!(
-        "    let done = base - first + {step}u;
-    if (done % {BLOCK}u == 0u) {{
-        var sums = done / {BLOCK}u;
+    let mut text = format!("    let done = base - first + {step}u;\n    if (done % {BLOCK}u == 0u) {{\n");
+    for (r, c) in sums(tiling) {
+        let _ = writeln!(text, "        t{r}_{c} = t{r}_{c} + s{r}_{c};\n        s{r}_{c} = {vec}();");
+    }
+    let blocks = FANOUT * BLOCK;
+    let _ = write!(
+        text,
+        "    }}
+    if (done % {blocks}u == 0u) {{
+        var sums = done / {blocks}u;
         var level = 0u;
-        while (sums % {FANOUT}u == 0u && level < {}u) {{\n",
+        while (sums % {FANOUT}u == 0u && level < {}u) {{
+",
         count * (LEVELS - 1)
     );
     let each = |text: &mut String, line: &dyn Fn(&str, String) -> String| {
         for (at, (r, c)) in sums(tiling).enumerate() {
-            let _ = writeln!(text, "            {}", line(&format!("s{r}_{c}"), format!("levels[level + {at}u]")));
+            let _ = writeln!(text, "            {}", line(&format!("t{r}_{c}"), format!("levels[level + {at}u]")));
         }
     };
-    each(&mut text, &|s, level| format!("{s} = {level} + {s}; {level} = {vec}();"));
+    each(&mut text, &|t, level| format!("{t} = {level} + {t}; {level} = {vec}();"));
     let _ = writeln!(text, "            level += {count}u;\n            sums = sums / {FANOUT}u;\n        }}");
-    each(&mut text, &|s, level| format!("{level} = {level} + {s}; {s} = {vec}();"));
+    each(&mut text, &|t, level| format!("{level} = {level} + {t}; {t} = {vec}();"));
     text.push_str("    }\n");
     text
 }
@@ -264,7 +274,11 @@ fn carry(tiling: Tiling, vec: &str, step: u32) -> String {
 /// Stores the sums, those of the least terms first added to one another; added to what an earlier pass left.
 fn results(tiling: Tiling) -> String {
     let count = sums(tiling).count() as u32;
-    let mut text = format!("    for (var level = 0u; level < {}u; level += {count}u) {{\n", count * LEVELS);
+    let mut text = String::new();
+    for (r, c) in sums(tiling) {
+        let _ = writeln!(text, "    s{r}_{c} = t{r}_{c} + s{r}_{c};");
+    }
+    let _ = writeln!(text, "    for (var level = 0u; level < {}u; level += {count}u) {{", count * LEVELS);
     for (at, (r, c)) in sums(tiling).enumerate() {
         let _ = writeln!(text, "        s{r}_{c} = levels[level + {at}u] + s{r}_{c};");
     }
