@@ -150,7 +150,6 @@ mod tests {
     use crate::kernels::matmul::cases::{self, Case};
     use crate::kernels::matmul::split::TERMS_MAX;
     use crate::kernels::wgsl::harness::{floats, floats64, gpu, sample, words, words64};
-    use crate::rounds::rounds;
 
     fn case(m: usize, n: usize, k: usize) -> Case {
         Case { m, n, k, batch: 1, transpose_a: false, transpose_b: false }

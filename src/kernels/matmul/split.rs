@@ -14,8 +14,10 @@ const PASSES_MAX: u32 = 8;
 const SLICE_TERMS_MIN: u32 = 512;
 /// Workgroups of tiles that fill a large GPU.
 const GROUPS_WANTED: u64 = 256;
-/// Workgroups of a thin product that fill a large GPU.
-const THIN_GROUPS_WANTED: u64 = 2048;
+/// Workgroups that fill a large GPU where they wait for memory rather than compute.
+const READING_GROUPS_WANTED: u64 = 2048;
+/// Lines of the shorter side, and of the longer one, up to which a product reads more than it computes.
+const READING_MAX: (u32, u32) = (32, 64);
 /// The terms that an invocation adds one after the other.
 pub(super) const RUN: u32 = 16;
 /// The terms that a running sum on the second level of the tree takes: slices are multiples of it.
@@ -101,6 +103,7 @@ impl Way {
         let groups = m.div_ceil(64) as u64 * n.div_ceil(128) as u64 * batch as u64;
         Way::Tiles(match long {
             ..=16 => Tiling { across: 16, rows: 1, columns: 1, lanes: 1, depth: 16 },
+            _ if short <= 32 => Tiling { across: 16, rows: 1, columns: 1, lanes: 2, depth: 16 },
             _ if wide => Tiling { across: 16, rows: 2, columns: 2, lanes: 2, depth: 8 },
             _ if n > 64 && groups >= GROUPS_WANTED => large,
             _ => Tiling { across: 16, rows: 1, columns: 1, lanes: 4, depth: 16 },
@@ -149,9 +152,11 @@ impl Split {
     pub fn of(dtype: DType, m: u32, n: u32, k: u32, batch: u32) -> Split {
         let way = Way::of(dtype, m, n, batch);
         let groups = m.div_ceil(way.height()) as u64 * n.div_ceil(way.width()) as u64 * batch as u64;
-        let (groups_wanted, least, most, multiple) = match way {
-            Way::Tiles(_) => (GROUPS_WANTED, SLICE_TERMS_MIN, TERMS_MAX * PASSES_MAX, BLOCK),
-            Way::Thin(thin) => (THIN_GROUPS_WANTED, 32 * thin.lanes, thin.terms_max(), 8 * thin.lanes),
+        let reads = m.min(n) <= READING_MAX.0 || m.max(n) <= READING_MAX.1;
+        let groups_wanted = if reads { READING_GROUPS_WANTED } else { GROUPS_WANTED };
+        let (least, most, multiple) = match way {
+            Way::Tiles(_) => (SLICE_TERMS_MIN, TERMS_MAX * PASSES_MAX, BLOCK),
+            Way::Thin(thin) => (32 * thin.lanes, thin.terms_max(), 8 * thin.lanes),
         };
         let wanted = (groups_wanted / groups.max(1)).clamp(1, groups_wanted) as u32;
         let slices = wanted.min(k.div_ceil(least)).max(k.div_ceil(most)).max(1);

@@ -195,7 +195,7 @@ fn main_loop(sides: &[Side; 2], tiling: Tiling, vec: &str, zero: &str) -> String
             text.push_str(&fetch(side, tiling, &next, vec, zero));
         }
         text.push_str(&multiply(sides, tiling, stage % 2, vec));
-        if (stage + 1) * depth % RUN == 0 {
+        if ((stage + 1) * depth).is_multiple_of(RUN) {
             for (r, c) in sums(tiling) {
                 let _ = writeln!(text, "    s{r}_{c} = s{r}_{c} + c{r}_{c};\n    c{r}_{c} = {vec}();");
             }
