@@ -19,9 +19,13 @@ const READING_GROUPS_WANTED: u64 = 2048;
 /// Lines of the shorter side, and of the longer one, up to which a product reads more than it computes.
 const READING_MAX: (u32, u32) = (32, 64);
 /// The terms that an invocation adds one after the other.
+#[cfg(feature = "gpu")]
 pub(super) const RUN: u32 = 16;
 /// The terms that a running sum on the second level of the tree takes: slices are multiples of it.
 pub(super) const BLOCK: u32 = 64;
+/// Workgroup memory that tiles of doubles take at most. A device with less computes in f32 alone.
+#[cfg(feature = "gpu")]
+pub const WIDE_TILES_BYTES: u32 = 24 << 10;
 /// Lines of the shorter side up to which a product is thin.
 const THIN_MAX: u32 = 4;
 /// Lines of the longer side of a thin product up to which whole workgroups add the terms of each.
@@ -37,9 +41,10 @@ pub(super) enum Way {
 }
 
 /// The part of a result that a workgroup of 256 invocations computes from tiles of the operands. An invocation has
-/// `rows` by `columns` blocks of `lanes` by `lanes` elements. A tile of an operand has `depth` terms, of which
-/// workgroup memory holds two tiles: at most 16 KiB in all.
+/// `rows` by `columns` blocks of `lanes` by `lanes` elements. A tile of an operand has `depth` terms. Workgroup memory
+/// holds two tiles of each operand: at most 16 KiB of singles, and [`WIDE_TILES_BYTES`] of doubles.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(not(feature = "gpu"), allow(dead_code))]
 pub(super) struct Tiling {
     /// Invocations side by side along m: a multiple of 8.
     pub across: u32,
@@ -49,7 +54,7 @@ pub(super) struct Tiling {
     pub columns: u32,
     /// Lines of a vector: 1, 2 or 4.
     pub lanes: u32,
-    /// Terms of a tile: a divisor or a multiple of [`RUN`], at most 16.
+    /// Terms of a tile: a divisor of `RUN`.
     pub depth: u32,
 }
 
@@ -67,6 +72,7 @@ impl Tiling {
 
 /// A product whose shorter side has at most `count` lines.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(not(feature = "gpu"), allow(dead_code))]
 pub(super) struct Thin {
     /// The columns are the longer side.
     pub turned: bool,
@@ -80,6 +86,7 @@ pub(super) struct Thin {
 
 impl Thin {
     /// Lines, or lanes of one line, of an invocation.
+    #[cfg(feature = "gpu")]
     pub fn each(self) -> u32 {
         self.lines * self.lanes / 256
     }
@@ -99,13 +106,12 @@ impl Way {
             return Way::Thin(Thin { turned: n > m, count: short.max(1).next_power_of_two(), lines, lanes });
         }
         let wide = dtype.is_wide();
-        let large = Tiling { across: 16, rows: 1, columns: 2, lanes: 4, depth: 8 };
         let groups = m.div_ceil(64) as u64 * n.div_ceil(128) as u64 * batch as u64;
         Way::Tiles(match long {
             ..=16 => Tiling { across: 16, rows: 1, columns: 1, lanes: 1, depth: 16 },
             _ if short <= 32 => Tiling { across: 16, rows: 1, columns: 1, lanes: 2, depth: 16 },
+            _ if wide && groups >= GROUPS_WANTED => Tiling { across: 16, rows: 2, columns: 4, lanes: 2, depth: 8 },
             _ if wide => Tiling { across: 16, rows: 2, columns: 2, lanes: 2, depth: 8 },
-            _ if n > 64 && groups >= GROUPS_WANTED => large,
             _ => Tiling { across: 16, rows: 1, columns: 1, lanes: 4, depth: 16 },
         })
     }
@@ -129,6 +135,7 @@ impl Way {
     }
 
     /// Terms that one pass adds.
+    #[cfg(feature = "gpu")]
     pub fn terms_max(self) -> u32 {
         match self {
             Way::Tiles(_) => TERMS_MAX,
@@ -186,6 +193,18 @@ mod tests {
                     assert!(slices == 1 || (slices - 1) as u64 * (terms as u64) < k as u64);
                     assert!(terms % BLOCK == 0 && terms <= TERMS_MAX * PASSES_MAX);
                 }
+            }
+        }
+    }
+
+    #[cfg(feature = "gpu")]
+    #[test]
+    fn tiles_fit_the_workgroup_memory_that_every_device_has() {
+        for (dtype, bytes, most) in [(DType::F32, 4, 16 << 10), (DType::F64, 8, WIDE_TILES_BYTES)] {
+            for (m, n) in [(5, 5), (16, 16), (17, 17), (8, 4096), (64, 64), (1000, 1000), (1 << 14, 1 << 14)] {
+                let Way::Tiles(tiling) = Way::of(dtype, m, n, 1) else { panic!("{m} x {n} is thin") };
+                let lines = (tiling.slots_down() + tiling.slots_across()) * tiling.lanes;
+                assert!(2 * lines * tiling.depth * bytes <= most, "{dtype} {m} x {n}: {tiling:?}");
             }
         }
     }
