@@ -12,6 +12,7 @@ use crate::contract::device::{
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::DeviceId;
+use crate::kernels::matmul::WIDE_TILES_BYTES;
 use crate::kernels::target::FloatProfile;
 use parking_lot::Mutex;
 
@@ -183,6 +184,8 @@ pub(super) fn device_info(
     let span_bytes = binding_bytes_max.min(limits.max_buffer_size);
     let segments_min = if config.device_budget.is_some() { SEGMENTS_IN_BUDGET } else { SEGMENTS_IN_MEMORY };
     let injection = config.injection();
+    let mut features = features_of(opened.features);
+    features.f64 &= limits.max_compute_workgroup_storage_size >= WIDE_TILES_BYTES;
     DeviceInfo {
         id,
         kind: DeviceKind::Gpu,
@@ -190,7 +193,7 @@ pub(super) fn device_info(
         name: opened.about.name.clone(),
         driver: driver_words(&opened.about),
         software: is_software(&opened.about) && !injection.software_serves(),
-        features: features_of(opened.features),
+        features,
         profile,
         precision: config.precision,
         costs,

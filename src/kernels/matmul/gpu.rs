@@ -1,29 +1,28 @@
-//! The matrix product on a GPU: a part of the result a workgroup, a block of it an invocation.
+//! The matrix product on a GPU, by tiles of both factors ([`tiles`]) or with one of them read once ([`thin`]).
 //!
-//! In: sizes and segment counts. Out: passes of one module, over slices of the terms (`Split`). A slice of more than
-//! `TERMS_MAX` terms takes several passes, each of which adds its sum to the result of the one before. Of several
-//! slices, the sums are partial results in the scratch operand, and a last pass of a second module adds them.
-//! Parameters of the first from `OWN_WORDS` on: m, n, k, stride_a, stride_b, the pass's first term within a slice, terms
-//! of a slice, tiles along m, tiles along n, batch, slices; of the second: outputs, slices, lanes of an output.
+//! In: sizes and segment counts. Out: passes of one module, over slices of the terms (`Split`). A slice of more terms
+//! than a pass adds takes several passes, each of which adds its sum to the result of the one before. Of several slices,
+//! the sums are partial results in the scratch operand, and a last pass of a second module adds them. Parameters of the
+//! first module from `OWN_WORDS` on: `PARAMS`; of the second: outputs, slices, lanes of an output.
 //!
-//! Must hold: MATMUL-1: an invocation adds eight terms one after the other, then eight such sums, and so on for four
-//! levels more. Nothing depends on the rounding of a difference, which a driver's compiler may rearrange. Edges load
-//! zeros.
+//! Must hold: MATMUL-1. Nothing depends on the rounding of a difference, which a driver's compiler may rearrange. Terms
+//! beyond the last one are zeros, in both factors.
 
-use super::split::{BLOCK, Split, TERMS_MAX, Tiling};
+mod thin;
+mod tiles;
+
+use super::split::{RUN, Split, Way};
 use crate::error::Error;
 use crate::graph::DType;
 use crate::kernels::library::{Library, Pass};
 use crate::kernels::wgsl::pieces::{Module, OWN_WORDS, grid_of};
 use crate::kernels::wgsl::types::{storage, zero};
-use std::fmt::Write;
 
-/// Terms that are added one after the other.
-const RUN: u32 = 8;
-/// The names of the sums on the levels above, with the terms that each takes before it goes to the next.
-const LEVELS: [(&str, u32); 4] = [("s", BLOCK), ("t", BLOCK * 8), ("u", BLOCK * 64), ("v", BLOCK * 512)];
 /// Partial results that a lane of the last pass adds one after the other.
 const PARTIALS_A_LANE: u32 = 4;
+/// The parameters of a pass over terms, from `OWN_WORDS` on. `start` is the pass's first term within a slice.
+const PARAMS: [&str; 11] =
+    ["m", "n", "k", "stride_a", "stride_b", "start", "terms", "tiles_m", "tiles_n", "batch", "slices"];
 
 /// The passes of a matrix product whose operands `[a, b, out]`, or `[a, b, out, partial]` where it has several slices,
 /// have so many segments.
@@ -31,21 +30,37 @@ const PARTIALS_A_LANE: u32 = 4;
 /// # Errors
 /// `ErrorKind::Unsupported` where the result has more tiles than a grid.
 pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<Vec<Pass>, Error> {
-    let Library::MatMul { dtype, m, n, k, batch, transpose_a, transpose_b, stride_a, stride_b } = *library else {
+    let Library::MatMul { dtype, m, n, k, batch, .. } = *library else {
         panic!("LIB-1: {} is no matrix product", library.name());
     };
-    let (tiling, split) = (Tiling::of(dtype, m, n), Split::of(dtype, m, n, k, batch));
-    let (tiles_m, tiles_n) = (m.div_ceil(tiling.height()), n.div_ceil(tiling.width()));
+    let (way, split) = (Way::of(dtype, m, n, batch), Split::of(dtype, m, n, k, batch));
+    passes_of(library, way, split, segments, segment_shift)
+}
+
+fn passes_of(
+    library: &Library,
+    way: Way,
+    split: Split,
+    segments: &[u8],
+    segment_shift: u32,
+) -> Result<Vec<Pass>, Error> {
+    let Library::MatMul { dtype, m, n, k, batch, transpose_a, transpose_b, stride_a, stride_b } = *library else {
+        return Ok(vec![]);
+    };
+    let (tiles_m, tiles_n) = (m.div_ceil(way.height()), n.div_ceil(way.width()));
     let groups = tiles_m as u64 * tiles_n as u64 * batch as u64 * split.slices as u64;
     if groups == 0 {
         return Ok(vec![]);
     }
     let operands = [0, 1, if split.slices > 1 { 3 } else { 2 }];
     let bound = operands.map(|operand| segments[operand as usize]);
-    let key = format!("matmul {dtype} {tiling:?} {transpose_a} {transpose_b} {bound:?}");
-    let wgsl = text(dtype, tiling, transpose_a, transpose_b, &bound);
+    let key = format!("matmul {dtype} {way:?} {transpose_a} {transpose_b} {bound:?}");
+    let wgsl = match way {
+        Way::Tiles(tiling) => tiles::text(dtype, tiling, transpose_a, transpose_b, &bound),
+        Way::Thin(thin) => thin::text(dtype, thin, transpose_a, transpose_b, &bound),
+    };
     let grid = grid_of(groups, "a matrix product")?;
-    let starts = (0..split.terms.min(k).max(1)).step_by(TERMS_MAX as usize);
+    let starts = (0..split.terms.min(k).max(1)).step_by(way.terms_max() as usize);
     let sizes = [m, n, k, stride_a, stride_b];
     let mut passes: Vec<Pass> = starts
         .map(|start| {
@@ -62,173 +77,17 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
     Ok(passes)
 }
 
-fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b: bool, segments: &[u8]) -> String {
-    let (ty, zero, depth) = (storage(dtype), zero(dtype), tiling.depth);
-    let (height, width) = (tiling.height(), tiling.width());
-    let mut module = Module::new();
-    for (name, segments) in ["a", "b", "result"].iter().zip(segments) {
-        module.operand(name, ty, *segments);
-    }
-    for (name, edge) in [("a", height), ("b", width)] {
-        module.add(&format!("var<workgroup> tile_{name}: array<{ty}, {}>;\n", edge * depth));
-    }
-    let mut main = String::new();
-    let names = ["m", "n", "k", "stride_a", "stride_b", "start", "terms", "tiles_m", "tiles_n", "batch", "slices"];
-    for (offset, name) in names.iter().enumerate() {
-        let _ = writeln!(main, "    let {name} = params[{}];", OWN_WORDS + offset);
-    }
-    let _ = write!(
-        main,
-        "    let tiles = tiles_m * tiles_n;
-    let slice = index / (tiles * batch);
-    let page = index / tiles % batch;
-    let row0 = (index % tiles_m) * {height}u;
-    let column0 = (index / tiles_m % tiles_n) * {width}u;
-    let row = row0 + lid % {across}u;
-    let column = column0 + lid / {across}u;
-    let pages = (slice * batch + page) * m * n;
-    // The last row of the grid may reach past the last tile: such workgroups load zeros and store nothing.
+/// Statements that name the part of a slice which a pass adds, of at most so many terms.
+fn ends(terms_max: u32) -> String {
+    format!(
+        "    // The last row of the grid may reach past the last tile: such workgroups load zeros and store nothing.
     let live = slice < slices;
     let rows = select(0u, m, live);
     let columns = select(0u, n, live);
     let first = select(0u, min(slice * terms + start, k), live);
-    let last = select(0u, min(min(start + {TERMS_MAX}u, terms) + slice * terms, k), live);
-",
-        across = tiling.across
-    );
-    main.push_str(&accumulators(tiling, ty, zero));
-    main.push_str(&format!("    for (var base = first; base < last; base += {depth}u) {{\n"));
-    for (name, line_first, transposed) in [("a", true, transpose_a), ("b", false, transpose_b)] {
-        let edge = if line_first { height } else { width };
-        main.push_str(&fill_tile(name, edge, depth, line_first, transposed, zero));
-    }
-    main.push_str("        workgroupBarrier();\n");
-    main.push_str(&multiply(tiling, ty, zero));
-    main.push_str("        workgroupBarrier();\n");
-    main.push_str(&carry(tiling, zero));
-    main.push_str("    }\n");
-    main.push_str(&results(tiling));
-    module.finish(&main)
-}
-
-/// The elements of an invocation's block.
-fn pairs(tiling: Tiling) -> impl Iterator<Item = (u32, u32)> {
-    (0..tiling.rows).flat_map(move |r| (0..tiling.columns).map(move |c| (r, c)))
-}
-
-/// The sums of an invocation's block, on each level above the lowest.
-fn accumulators(tiling: Tiling, ty: &str, zero: &str) -> String {
-    let mut text = String::new();
-    for (level, _) in LEVELS {
-        for (r, c) in pairs(tiling) {
-            let _ = writeln!(text, "    var {level}{r}_{c}: {ty} = {zero};");
-        }
-    }
-    text
-}
-
-/// Loads a tile of an operand; neighbouring invocations load neighbours in memory. `line` counts rows of a or columns
-/// of b; `term` counts k.
-fn fill_tile(name: &str, edge: u32, depth: u32, line_first: bool, transposed: bool, zero: &str) -> String {
-    let line_is_fast = line_first != transposed;
-    let (start, limit) = if line_first { ("row0", "rows") } else { ("column0", "columns") };
-    let stored = if line_first { "m" } else { "n" };
-    let place = if line_is_fast { format!("at + {stored} * term") } else { "term + k * at".to_string() };
-    let elements = edge * depth;
-    let mut text = String::new();
-    for part in 0..elements.div_ceil(256) {
-        let e = format!("(lid + {}u)", 256 * part);
-        let (line, term) = if line_is_fast {
-            (format!("{e} % {edge}u"), format!("{e} / {edge}u"))
-        } else {
-            (format!("{e} / {depth}u"), format!("{e} % {depth}u"))
-        };
-        let open = if elements < 256 { format!("if (lid < {elements}u) ") } else { String::new() };
-        let _ = write!(
-            text,
-            "        {open}{{
-            let line = {line};
-            let depth = {term};
-            let at = {start} + line;
-            let term = base + depth;
-            var value = {zero};
-            if (at < {limit} && term < last) {{ value = load_{name}(page * stride_{name} + {place}); }}
-            tile_{name}[depth * {edge}u + line] = value;
-        }}
+    let last = select(0u, min(min(start + {terms_max}u, terms) + slice * terms, k), live);
 "
-        );
-    }
-    text
-}
-
-/// Adds the products of a tile's terms, `RUN` at a time, to the lowest of the levels.
-fn multiply(tiling: Tiling, ty: &str, zero: &str) -> String {
-    let (height, width, across) = (tiling.height(), tiling.width(), tiling.across);
-    let lowest = LEVELS[0].0;
-    let mut text = format!("        for (var run = 0u; run < {}u; run += {RUN}u) {{\n", tiling.depth);
-    for (r, c) in pairs(tiling) {
-        let _ = writeln!(text, "            var c{r}_{c}: {ty} = {zero};");
-    }
-    let _ = writeln!(text, "            for (var depth = run; depth < run + {RUN}u; depth++) {{");
-    for r in 0..tiling.rows {
-        let _ =
-            writeln!(text, "                let a{r} = tile_a[depth * {height}u + lid % {across}u + {}u];", across * r);
-    }
-    for c in 0..tiling.columns {
-        let _ = writeln!(
-            text,
-            "                let b{c} = tile_b[depth * {width}u + lid / {across}u + {}u];",
-            256 / across * c
-        );
-    }
-    for (r, c) in pairs(tiling) {
-        let _ = writeln!(text, "                c{r}_{c} = c{r}_{c} + a{r} * b{c};");
-    }
-    text.push_str("            }\n");
-    for (r, c) in pairs(tiling) {
-        let _ = writeln!(text, "            {lowest}{r}_{c} = {lowest}{r}_{c} + c{r}_{c};");
-    }
-    text.push_str("        }\n");
-    text
-}
-
-/// Sums that have taken their number of terms go to the next level.
-fn carry(tiling: Tiling, zero: &str) -> String {
-    let mut text = format!("        let done = base - first + {}u;\n", tiling.depth);
-    for pair in LEVELS.windows(2) {
-        let ((from, terms), (to, _)) = (pair[0], pair[1]);
-        let _ = writeln!(text, "        if (done % {terms}u == 0u) {{");
-        for (r, c) in pairs(tiling) {
-            let _ = writeln!(text, "            {to}{r}_{c} = {to}{r}_{c} + {from}{r}_{c}; {from}{r}_{c} = {zero};");
-        }
-        text.push_str("        }\n");
-    }
-    text
-}
-
-/// Stores the sums, the least of them first added to one another; added to what an earlier pass left.
-fn results(tiling: Tiling) -> String {
-    let (rows, columns) = (tiling.across, 256 / tiling.across);
-    let mut text = String::new();
-    for (r, c) in pairs(tiling) {
-        let sum = LEVELS
-            .iter()
-            .map(|(level, _)| format!("{level}{r}_{c}"))
-            .reduce(|sum, level| format!("({level} + {sum})"))
-            .unwrap_or_default();
-        let (di, dj) = (rows * r, columns * c);
-        let _ = write!(
-            text,
-            "    if (row + {di}u < rows && column + {dj}u < columns) {{
-        let place = pages + row + {di}u + m * (column + {dj}u);
-        var sum = {sum};
-        if (start > 0u) {{ sum = load_result(place) + sum; }}
-        store_result(place, sum);
-    }}
-"
-        );
-    }
-    text
+    )
 }
 
 /// The pass that adds the partial results of each element: several lanes an element, whose sums are added as a tree.
@@ -256,9 +115,14 @@ fn sum_of_partials(
     let lane = lid / stride;
     let at = index * stride + lid % stride;
     let live = at < outputs;
+    let end = select(0u, slices, live);
     var sum: {ty} = {zero};
-    for (var slice = lane; slice < select(0u, slices, live); slice += lanes) {{
-        sum = sum + load_partial(slice * outputs + at);
+    for (var start = lane; start < end; start += {RUN}u * lanes) {{
+        var run: {ty} = {zero};
+        for (var slice = start; slice < min(end, start + {RUN}u * lanes); slice += lanes) {{
+            run = run + load_partial(slice * outputs + at);
+        }}
+        sum = sum + run;
     }}
     sums[lid] = sum;
     for (var half = lanes >> 1u; half > 0u; half = half >> 1u) {{
@@ -284,8 +148,8 @@ fn sum_of_partials(
 mod tests {
     use super::*;
     use crate::kernels::matmul::cases::{self, Case};
+    use crate::kernels::matmul::split::TERMS_MAX;
     use crate::kernels::wgsl::harness::{floats, floats64, gpu, sample, words, words64};
-    use crate::rounds::rounds;
 
     fn case(m: usize, n: usize, k: usize) -> Case {
         Case { m, n, k, batch: 1, transpose_a: false, transpose_b: false }
@@ -373,21 +237,51 @@ mod tests {
 
     #[test]
     fn a_slice_of_several_passes_holds_the_bound() {
-        if !rounds(false, true) {
-            return;
-        }
-        // So many tiles that the terms are not cut for the sake of workgroups.
-        let case = Case { transpose_a: true, ..case(3, 3, TERMS_MAX as usize + 70) };
-        let mut library = case.library(DType::F32);
-        if let Library::MatMul { batch, stride_a, stride_b, .. } = &mut library {
-            (*batch, *stride_a, *stride_b) = (260, 0, 0);
-        }
+        let Some(gpu) = gpu() else { return };
+        let case = Case { transpose_a: true, ..case(5, 6, TERMS_MAX as usize + 70) };
         let (a, b) = cases::operands(case, "tenths", 0.0, |x| x as f32 as f64);
-        let Some(got) = product(&library, DType::F32, &a, &b) else { return };
-        let page = 9;
-        assert!(got.chunks(page).all(|other| other == &got[..page]));
-        let worst = cases::worst(case, &a, &b, &got[..page], f32::EPSILON as f64);
+        // As where so many tiles fill a GPU that the terms are not cut.
+        let split = Split { slices: 1, terms: TERMS_MAX + 128 };
+        let segments = [1, 1, 1, 1];
+        let passes = passes_of(&case.library(DType::F32), Way::of(DType::F32, 5, 6, 1), split, &segments, 30).unwrap();
+        assert_eq!(passes.len(), 2);
+        let single = |v: &[f64]| words(&v.iter().map(|&x| x as f32).collect::<Vec<_>>());
+        let after = gpu.passes(&passes, &segments, &[single(&a), single(&b), vec![9; 30], vec![7]]);
+        let got: Vec<f64> = floats(&after[2]).iter().map(|&x| x as f64).collect();
+        let worst = cases::worst(case, &a, &b, &got, f32::EPSILON as f64);
         assert!(worst <= 1.0, "{worst} of the bound");
+    }
+
+    #[test]
+    fn the_bits_of_a_product_are_the_same_however_its_operands_lie() {
+        for (m, n, k) in [(50, 1, 1500), (2, 90, 700), (3, 4, 5000), (1, 1, 900), (37, 29, 130), (150, 140, 40)] {
+            for dtype in [DType::F32, DType::F64] {
+                let of = |transpose_a: bool, transpose_b: bool| {
+                    let case = Case { transpose_a, transpose_b, ..case(m, n, k) };
+                    let (a, b) = cases::operands(case, "mixed", 0.0, |x| x as f32 as f64);
+                    product(&case.library(dtype), dtype, &a, &b)
+                };
+                let Some(bits) = of(false, false) else { continue };
+                for (transpose_a, transpose_b) in [(true, false), (false, true), (true, true)] {
+                    assert_eq!(of(transpose_a, transpose_b).as_ref(), Some(&bits), "{dtype} {m} x {k} x {n}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nan_and_infinity_stay_in_their_row_and_column() {
+        for (m, n, k) in [(70, 1, 300), (1, 70, 300), (3, 3, 50), (21, 18, 35), (130, 70, 9)] {
+            let case = case(m, n, k);
+            let (mut a, mut b) = (small(m * k), small(k * n));
+            a[m * (k - 1) + m - 1] = f64::NAN;
+            b[0] = f64::INFINITY;
+            let Some(got) = product(&case.library(DType::F32), DType::F32, &a, &b) else { return };
+            for (at, (got, expected)) in got.iter().zip(naive(case, false, &a, &b)).enumerate() {
+                let same = *got == expected || got.is_nan() && expected.is_nan();
+                assert!(same, "element {at} of {m} x {k} x {n}: {got}, {expected}");
+            }
+        }
     }
 
     #[test]
@@ -403,8 +297,8 @@ mod tests {
         let after = gpu.passes(&passes, &segments, &buffers);
         assert_eq!(floats(&after[10..20].concat())[..600], single(&naive(case, false, &a, &b)));
 
-        let case = Case { m: 3, n: 2, k: 5000, batch: 1, transpose_a: false, transpose_b: false };
-        let (a, b) = (small(15_000), small(10_000));
+        let case = Case { m: 3, n: 2, k: 20_000, batch: 1, transpose_a: false, transpose_b: false };
+        let (a, b) = (small(60_000), small(40_000));
         let library = case.library(DType::F32);
         let scratch = library.scratch_words().div_ceil(16) as u8;
         let segments = [1, 1, 1, scratch];

@@ -14,4 +14,6 @@ pub mod gpu;
 pub mod host;
 mod split;
 
+#[cfg(feature = "gpu")]
+pub use split::WIDE_TILES_BYTES;
 pub use split::scratch_words;

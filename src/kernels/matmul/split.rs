@@ -5,55 +5,142 @@
 
 use crate::graph::DType;
 
-/// Terms that one pass adds to a result. A pass makes at most 1.2 times as many loop steps, fewer than the 65,535 at
-/// which Mesa's software device stops.
+/// Terms that one pass over tiles adds to a result: its loops make fewer steps than the 65,535 at which Mesa's software
+/// device stops.
 pub(super) const TERMS_MAX: u32 = 1 << 15;
 /// Passes that add to one result, one after the other.
 const PASSES_MAX: u32 = 8;
 /// Terms below which a slice is not worth a workgroup.
 const SLICE_TERMS_MIN: u32 = 512;
-/// Workgroups that fill a large GPU.
-const GROUPS_WANTED: u64 = 512;
+/// Workgroups of tiles that fill a large GPU.
+const GROUPS_WANTED: u64 = 256;
+/// Workgroups that fill a large GPU where they wait for memory rather than compute.
+const READING_GROUPS_WANTED: u64 = 2048;
+/// Lines of the shorter side, and of the longer one, up to which a product reads more than it computes.
+const READING_MAX: (u32, u32) = (32, 64);
+/// The terms that an invocation adds one after the other.
+#[cfg(feature = "gpu")]
+pub(super) const RUN: u32 = 16;
 /// The terms that a running sum on the second level of the tree takes: slices are multiples of it.
 pub(super) const BLOCK: u32 = 64;
+/// Workgroup memory that tiles of doubles take at most. A device with less computes in f32 alone.
+#[cfg(feature = "gpu")]
+pub const WIDE_TILES_BYTES: u32 = 24 << 10;
+/// Lines of the shorter side up to which a product is thin.
+const THIN_MAX: u32 = 4;
+/// Lines of the longer side of a thin product up to which whole workgroups add the terms of each.
+const FEW_LINES: u32 = 16;
 
-/// The part of a result that a workgroup of 256 invocations computes: `across * rows` by `256 / across * columns`
-/// elements, an invocation `rows` by `columns` of them, from tiles of the operands of `depth` terms.
+/// How a product is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Way {
+    /// By tiles of both factors.
+    Tiles(Tiling),
+    /// With one factor read once, as it lies.
+    Thin(Thin),
+}
+
+/// The part of a result that a workgroup of 256 invocations computes from tiles of the operands. An invocation has
+/// `rows` by `columns` blocks of `lanes` by `lanes` elements. A tile of an operand has `depth` terms. Workgroup memory
+/// holds two tiles of each operand: at most 16 KiB of singles, and [`WIDE_TILES_BYTES`] of doubles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
 pub(super) struct Tiling {
-    /// Invocations side by side along m.
+    /// Invocations side by side along m: a multiple of 8.
     pub across: u32,
-    /// Rows of an invocation.
+    /// Blocks of an invocation along m.
     pub rows: u32,
-    /// Columns of an invocation.
+    /// Blocks of an invocation along n.
     pub columns: u32,
-    /// Terms of a tile: a multiple of 8 that divides [`BLOCK`].
+    /// Lines of a vector: 1, 2 or 4.
+    pub lanes: u32,
+    /// Terms of a tile: a divisor of `RUN`.
     pub depth: u32,
 }
 
 impl Tiling {
-    /// The tiling of an `m` by `n` product. Tiles take at most 16 KiB of workgroup memory.
-    pub fn of(dtype: DType, m: u32, n: u32) -> Tiling {
-        let wide = dtype.is_wide();
-        let thin = if wide { 1 } else { 2 };
-        let block = if wide { 2 } else { 4 };
-        match (m, n) {
-            (..=16, ..=16) => Tiling { across: 16, rows: 1, columns: 1, depth: if wide { 32 } else { 64 } },
-            (_, ..=4) => Tiling { across: 64, rows: thin, columns: 1, depth: 16 },
-            (..=4, _) => Tiling { across: 4, rows: 1, columns: thin, depth: 16 },
-            _ => Tiling { across: 16, rows: block, columns: block, depth: 16 },
-        }
-    }
-
-    /// Rows of the workgroup's part.
-    pub fn height(self) -> u32 {
+    /// Vectors of rows of a tile.
+    pub fn slots_down(self) -> u32 {
         self.across * self.rows
     }
 
-    /// Columns of the workgroup's part.
-    pub fn width(self) -> u32 {
+    /// Vectors of columns of a tile.
+    pub fn slots_across(self) -> u32 {
         256 / self.across * self.columns
+    }
+}
+
+/// A product whose shorter side has at most `count` lines.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(not(feature = "gpu"), allow(dead_code))]
+pub(super) struct Thin {
+    /// The columns are the longer side.
+    pub turned: bool,
+    /// Lines of the shorter side, up to the next power of two.
+    pub count: u32,
+    /// Lines of the longer side that a workgroup computes.
+    pub lines: u32,
+    /// Lanes to which the terms of a sum are dealt.
+    pub lanes: u32,
+}
+
+impl Thin {
+    /// Lines, or lanes of one line, of an invocation.
+    #[cfg(feature = "gpu")]
+    pub fn each(self) -> u32 {
+        self.lines * self.lanes / 256
+    }
+
+    /// Terms of a slice: 512 a lane.
+    pub fn terms_max(self) -> u32 {
+        512 * self.lanes
+    }
+}
+
+impl Way {
+    /// How `batch` products of `m` by `n` elements are made. All tilings add in the same order.
+    pub fn of(dtype: DType, m: u32, n: u32, batch: u32) -> Way {
+        let (short, long) = (m.min(n), m.max(n));
+        if short <= THIN_MAX {
+            let (lines, lanes) = if long > FEW_LINES { (32, 32) } else { (long.clamp(1, 4).next_power_of_two(), 256) };
+            return Way::Thin(Thin { turned: n > m, count: short.max(1).next_power_of_two(), lines, lanes });
+        }
+        let wide = dtype.is_wide();
+        let groups = m.div_ceil(64) as u64 * n.div_ceil(128) as u64 * batch as u64;
+        Way::Tiles(match long {
+            ..=16 => Tiling { across: 16, rows: 1, columns: 1, lanes: 1, depth: 16 },
+            _ if short <= 32 => Tiling { across: 16, rows: 1, columns: 1, lanes: 2, depth: 16 },
+            _ if wide && groups >= GROUPS_WANTED => Tiling { across: 16, rows: 2, columns: 4, lanes: 2, depth: 8 },
+            _ if wide => Tiling { across: 16, rows: 2, columns: 2, lanes: 2, depth: 8 },
+            _ => Tiling { across: 16, rows: 1, columns: 1, lanes: 4, depth: 16 },
+        })
+    }
+
+    /// Rows of a workgroup's part.
+    pub fn height(self) -> u32 {
+        match self {
+            Way::Tiles(tiling) => tiling.slots_down() * tiling.lanes,
+            Way::Thin(Thin { turned: true, count, .. }) => count,
+            Way::Thin(Thin { turned: false, lines, .. }) => lines,
+        }
+    }
+
+    /// Columns of a workgroup's part.
+    pub fn width(self) -> u32 {
+        match self {
+            Way::Tiles(tiling) => tiling.slots_across() * tiling.lanes,
+            Way::Thin(Thin { turned: true, lines, .. }) => lines,
+            Way::Thin(Thin { turned: false, count, .. }) => count,
+        }
+    }
+
+    /// Terms that one pass adds.
+    #[cfg(feature = "gpu")]
+    pub fn terms_max(self) -> u32 {
+        match self {
+            Way::Tiles(_) => TERMS_MAX,
+            Way::Thin(thin) => thin.terms_max(),
+        }
     }
 }
 
@@ -70,11 +157,17 @@ impl Split {
     /// The slices of a product: as many as fill a GPU, if they are long enough, and at least as many as keep the chain
     /// of passes over a slice short.
     pub fn of(dtype: DType, m: u32, n: u32, k: u32, batch: u32) -> Split {
-        let tiling = Tiling::of(dtype, m, n);
-        let groups = m.div_ceil(tiling.height()) as u64 * n.div_ceil(tiling.width()) as u64 * batch as u64;
-        let wanted = (GROUPS_WANTED / groups.max(1)).clamp(1, GROUPS_WANTED) as u32;
-        let slices = wanted.min(k.div_ceil(SLICE_TERMS_MIN)).max(k.div_ceil(TERMS_MAX * PASSES_MAX)).max(1);
-        let terms = (k.div_ceil(slices).max(1) as u64).next_multiple_of(BLOCK as u64).min(u32::MAX as u64) as u32;
+        let way = Way::of(dtype, m, n, batch);
+        let groups = m.div_ceil(way.height()) as u64 * n.div_ceil(way.width()) as u64 * batch as u64;
+        let reads = m.min(n) <= READING_MAX.0 || m.max(n) <= READING_MAX.1;
+        let groups_wanted = if reads { READING_GROUPS_WANTED } else { GROUPS_WANTED };
+        let (least, most, multiple) = match way {
+            Way::Tiles(_) => (SLICE_TERMS_MIN, TERMS_MAX * PASSES_MAX, BLOCK),
+            Way::Thin(thin) => (32 * thin.lanes, thin.terms_max(), 8 * thin.lanes),
+        };
+        let wanted = (groups_wanted / groups.max(1)).clamp(1, groups_wanted) as u32;
+        let slices = wanted.min(k.div_ceil(least)).max(k.div_ceil(most)).max(1);
+        let terms = (k.div_ceil(slices).max(1) as u64).next_multiple_of(multiple as u64).min(u32::MAX as u64) as u32;
         Split { slices: k.div_ceil(terms).max(1), terms }
     }
 }
@@ -100,6 +193,18 @@ mod tests {
                     assert!(slices == 1 || (slices - 1) as u64 * (terms as u64) < k as u64);
                     assert!(terms % BLOCK == 0 && terms <= TERMS_MAX * PASSES_MAX);
                 }
+            }
+        }
+    }
+
+    #[cfg(feature = "gpu")]
+    #[test]
+    fn tiles_fit_the_workgroup_memory_that_every_device_has() {
+        for (dtype, bytes, most) in [(DType::F32, 4, 16 << 10), (DType::F64, 8, WIDE_TILES_BYTES)] {
+            for (m, n) in [(5, 5), (16, 16), (17, 17), (8, 4096), (64, 64), (1000, 1000), (1 << 14, 1 << 14)] {
+                let Way::Tiles(tiling) = Way::of(dtype, m, n, 1) else { panic!("{m} x {n} is thin") };
+                let lines = (tiling.slots_down() + tiling.slots_across()) * tiling.lanes;
+                assert!(2 * lines * tiling.depth * bytes <= most, "{dtype} {m} x {n}: {tiling:?}");
             }
         }
     }

@@ -1,0 +1,305 @@
+//! The WGSL of a product by tiles: a part of the result a workgroup, a block of it an invocation.
+//!
+//! In: a dtype, a [`Tiling`], and how the operands lie. Out: one module, whose parameters `gpu::PARAMS` names.
+//!
+//! Lines (rows of a, columns of b) are kept in workgroup memory as vectors of `lanes` lines of one term. Neighbouring
+//! vectors, the slots, hold neighbouring lines, and the lanes of one are `slots` lines apart: so invocations load and
+//! store neighbours in memory one by one, whatever the sizes divide by, and read 16 bytes of workgroup memory at a time.
+//! While a stage of `depth` terms is multiplied, the next one is on its way from memory to registers, and then goes to
+//! the other half of the workgroup memory.
+//!
+//! Must hold: MATMUL-1: an invocation adds `RUN` terms one after the other, then `BLOCK / RUN` such sums, then blocks
+//! four by four. The sums of four blocks are still in registers; those above are kept in private memory, which is slow.
+
+use super::super::split::{BLOCK, RUN, TERMS_MAX, Tiling};
+use super::{PARAMS, ends};
+use crate::graph::DType;
+use crate::kernels::wgsl::pieces::{Module, OWN_WORDS};
+use crate::kernels::wgsl::types::{storage, vector, zero};
+use std::fmt::Write;
+
+/// Blocks that a level above the blocks takes before their sum goes to the next level.
+const FANOUT: u32 = 4;
+/// Levels in private memory. The last one takes what is left of a pass.
+const LEVELS: u32 = 3;
+
+/// How an operand's tile is loaded.
+struct Side {
+    name: &'static str,
+    /// The first line of the workgroup's part, and the number of lines.
+    start: &'static str,
+    lines: &'static str,
+    /// Elements between neighbouring terms, or between neighbouring lines; the others are neighbours in memory.
+    stride: &'static str,
+    lines_are_neighbours: bool,
+    slots: u32,
+}
+
+/// The module.
+pub(super) fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b: bool, segments: &[u8]) -> String {
+    let ty = storage(dtype);
+    let mut module = Module::new();
+    for (name, segments) in ["a", "b", "result"].iter().zip(segments) {
+        module.operand(name, ty, *segments);
+    }
+    let sides = [
+        Side {
+            name: "a",
+            start: "row0",
+            lines: "m",
+            stride: if transpose_a { "k" } else { "m" },
+            lines_are_neighbours: !transpose_a,
+            slots: tiling.slots_down(),
+        },
+        Side {
+            name: "b",
+            start: "column0",
+            lines: "n",
+            stride: if transpose_b { "n" } else { "k" },
+            lines_are_neighbours: transpose_b,
+            slots: tiling.slots_across(),
+        },
+    ];
+    let vec = vector(ty, tiling.lanes);
+    for side in &sides {
+        let slots = 2 * tiling.depth * side.slots;
+        module.add(&format!("var<workgroup> tile_{}: array<{vec}, {slots}>;\n", side.name));
+    }
+    let mut main = String::new();
+    for (offset, name) in PARAMS.iter().enumerate() {
+        let _ = writeln!(main, "    let {name} = params[{}];", OWN_WORDS + offset);
+    }
+    let (height, width, across) =
+        (tiling.slots_down() * tiling.lanes, tiling.slots_across() * tiling.lanes, tiling.across);
+    let _ = write!(
+        main,
+        "    let tiles = tiles_m * tiles_n;
+    let slice = index / (tiles * batch);
+    let page = index / tiles % batch;
+    let row0 = (index % tiles_m) * {height}u;
+    let column0 = (index / tiles_m % tiles_n) * {width}u;
+    let pages = (slice * batch + page) * m * n;
+    // Eight by four neighbours read few different vectors.
+    let x = lid % 8u + 8u * (lid / 32u % {}u);
+    let y = lid / 8u % 4u + 4u * (lid / {}u);
+{}",
+        across / 8,
+        4 * across,
+        ends(TERMS_MAX)
+    );
+    for side in &sides {
+        main.push_str(&places(side, tiling));
+    }
+    main.push_str(&variables(tiling, &vec));
+    for side in &sides {
+        main.push_str(&fetch(side, tiling, "first", &vec, zero(dtype)));
+        main.push_str(&put(side, tiling, 0));
+    }
+    main.push_str(&main_loop(&sides, tiling, &vec, zero(dtype)));
+    main.push_str(&results(tiling));
+    module.finish(&main)
+}
+
+/// Parts of a stage that an invocation loads of an operand.
+fn parts(side: &Side, tiling: Tiling) -> u32 {
+    (side.slots * tiling.depth).div_ceil(256)
+}
+
+/// The accumulators of an invocation: a vector of rows, and a column.
+fn sums(tiling: Tiling) -> impl Iterator<Item = (u32, u32)> {
+    (0..tiling.rows).flat_map(move |r| (0..tiling.columns * tiling.lanes).map(move |c| (r, c)))
+}
+
+/// Where the vectors lie that an invocation loads: their terms, their places in a stage, and the elements of their lanes.
+/// Lines beyond the last are read as the last one, and not stored.
+fn places(side: &Side, tiling: Tiling) -> String {
+    let Side { name, start, lines, stride, lines_are_neighbours, slots } = side;
+    let mut text = String::new();
+    for part in 0..parts(side, tiling) {
+        let e = format!("(lid + {}u)", 256 * part);
+        let (slot, term) = if *lines_are_neighbours {
+            (format!("{e} % {slots}u"), format!("{e} / {slots}u"))
+        } else {
+            // Neighbours load neighbouring terms, 32 bytes at least, of as many slots as a warp has left.
+            let (depth, side) = (tiling.depth, (32 / tiling.depth).min(*slots));
+            (format!("{e} % {side}u + {side}u * ({e} / {}u)", side * depth), format!("{e} / {side}u % {depth}u"))
+        };
+        let _ = writeln!(text, "    let slot_{name}{part} = {slot};\n    let term_{name}{part} = {term};");
+        for lane in 0..tiling.lanes {
+            let line = format!("min({start} + slot_{name}{part} + {}u, {lines} - 1u)", slots * lane);
+            let line = if *lines_are_neighbours { line } else { format!("{stride} * {line}") };
+            let _ = writeln!(text, "    let at_{name}{part}_{lane} = page * stride_{name} + {line};");
+        }
+    }
+    text
+}
+
+/// The sums of a run, of a block, of four blocks, and of the levels above.
+fn variables(tiling: Tiling, vec: &str) -> String {
+    let mut text = String::new();
+    for (r, c) in sums(tiling) {
+        for sum in ["c", "s", "t"] {
+            let _ = writeln!(text, "    var {sum}{r}_{c} = {vec}();");
+        }
+    }
+    let _ = writeln!(text, "    var levels: array<{vec}, {}>;", LEVELS * sums(tiling).count() as u32);
+    text
+}
+
+/// Loads a stage of an operand to registers. Terms beyond the last are zeros.
+fn fetch(side: &Side, tiling: Tiling, base: &str, vec: &str, zero: &str) -> String {
+    let Side { name, stride, lines_are_neighbours, .. } = side;
+    let mut text = String::new();
+    for part in 0..parts(side, tiling) {
+        let place = if *lines_are_neighbours { format!("{stride} * term") } else { "term".to_string() };
+        let loads: Vec<String> =
+            (0..tiling.lanes).map(|lane| format!("load_{name}(at_{name}{part}_{lane} + {place})")).collect();
+        let _ = write!(
+            text,
+            "    var next_{name}{part} = {vec}({zero});
+    {{
+        let term = {base} + term_{name}{part};
+        if (term < last) {{ next_{name}{part} = {vec}({}); }}
+    }}
+",
+            loads.join(", ")
+        );
+    }
+    text
+}
+
+/// Stores a stage of an operand in a half of the workgroup memory.
+fn put(side: &Side, tiling: Tiling, half: u32) -> String {
+    let Side { name, slots, .. } = side;
+    let mut text = String::new();
+    for part in 0..parts(side, tiling) {
+        let elements = slots * tiling.depth;
+        let guard = if elements < 256 { format!("if (lid < {elements}u) ") } else { String::new() };
+        let _ = writeln!(
+            text,
+            "    {guard}{{ tile_{name}[{}u + term_{name}{part} * {slots}u + slot_{name}{part}] = next_{name}{part}; }}",
+            half * elements
+        );
+    }
+    text
+}
+
+fn main_loop(sides: &[Side; 2], tiling: Tiling, vec: &str, zero: &str) -> String {
+    let depth = tiling.depth;
+    let step = RUN.max(2 * depth);
+    let mut text = format!("    for (var base = first; base < last; base += {step}u) {{\n");
+    for stage in 0..step / depth {
+        text.push_str("    workgroupBarrier();\n    {\n");
+        let next = format!("(base + {}u)", (stage + 1) * depth);
+        for side in sides {
+            text.push_str(&fetch(side, tiling, &next, vec, zero));
+        }
+        text.push_str(&multiply(sides, tiling, stage % 2, vec));
+        if ((stage + 1) * depth).is_multiple_of(RUN) {
+            for (r, c) in sums(tiling) {
+                let _ = writeln!(text, "    s{r}_{c} = s{r}_{c} + c{r}_{c};\n    c{r}_{c} = {vec}();");
+            }
+        }
+        for side in sides {
+            text.push_str(&put(side, tiling, (stage + 1) % 2));
+        }
+        text.push_str("    }\n");
+    }
+    text.push_str(&carry(tiling, vec, step));
+    text.push_str("    }\n");
+    text
+}
+
+/// Adds the products of a stage's terms to the runs.
+fn multiply(sides: &[Side; 2], tiling: Tiling, half: u32, vec: &str) -> String {
+    let depth = tiling.depth;
+    let mut text = format!("    for (var depth = 0u; depth < {depth}u; depth++) {{\n");
+    for (side, count, at, apart) in
+        [(&sides[0], tiling.rows, "x", tiling.across), (&sides[1], tiling.columns, "y", 256 / tiling.across)]
+    {
+        for block in 0..count {
+            let offset = half * side.slots * depth + block * apart;
+            let (name, slots) = (side.name, side.slots);
+            let _ = writeln!(text, "    let {name}{block} = tile_{name}[depth * {slots}u + {at} + {offset}u];");
+        }
+    }
+    for (r, c) in sums(tiling) {
+        let block = c / tiling.lanes;
+        let factor = match tiling.lanes {
+            1 => format!("b{block}"),
+            lanes => format!("{vec}(b{block}.{})", component(c % lanes)),
+        };
+        let _ = writeln!(text, "    c{r}_{c} = c{r}_{c} + a{r} * {factor};");
+    }
+    text.push_str("    }\n");
+    text
+}
+
+/// The name of a component of a vector.
+fn component(lane: u32) -> &'static str {
+    ["x", "y", "z", "w"][lane as usize]
+}
+
+/// Adds the sums of a block to those of four, and these to the levels above: a level that has taken `FANOUT` sums goes to
+/// the next one.
+fn carry(tiling: Tiling, vec: &str, step: u32) -> String {
+    let count = sums(tiling).count() as u32;
+    let mut text = format!("    let done = base - first + {step}u;\n    if (done % {BLOCK}u == 0u) {{\n");
+    for (r, c) in sums(tiling) {
+        let _ = writeln!(text, "        t{r}_{c} = t{r}_{c} + s{r}_{c};\n        s{r}_{c} = {vec}();");
+    }
+    let blocks = FANOUT * BLOCK;
+    let _ = write!(
+        text,
+        "    }}
+    if (done % {blocks}u == 0u) {{
+        var sums = done / {blocks}u;
+        var level = 0u;
+        while (sums % {FANOUT}u == 0u && level < {}u) {{
+",
+        count * (LEVELS - 1)
+    );
+    let each = |text: &mut String, line: &dyn Fn(&str, String) -> String| {
+        for (at, (r, c)) in sums(tiling).enumerate() {
+            let _ = writeln!(text, "            {}", line(&format!("t{r}_{c}"), format!("levels[level + {at}u]")));
+        }
+    };
+    each(&mut text, &|t, level| format!("{t} = {level} + {t}; {level} = {vec}();"));
+    let _ = writeln!(text, "            level += {count}u;\n            sums = sums / {FANOUT}u;\n        }}");
+    each(&mut text, &|t, level| format!("{level} = {level} + {t}; {t} = {vec}();"));
+    text.push_str("    }\n");
+    text
+}
+
+/// Stores the sums, those of the least terms first added to one another; added to what an earlier pass left.
+fn results(tiling: Tiling) -> String {
+    let count = sums(tiling).count() as u32;
+    let mut text = String::new();
+    for (r, c) in sums(tiling) {
+        let _ = writeln!(text, "    s{r}_{c} = t{r}_{c} + s{r}_{c};");
+    }
+    let _ = writeln!(text, "    for (var level = 0u; level < {}u; level += {count}u) {{", count * LEVELS);
+    for (at, (r, c)) in sums(tiling).enumerate() {
+        let _ = writeln!(text, "        s{r}_{c} = levels[level + {at}u] + s{r}_{c};");
+    }
+    text.push_str("    }\n    let row = row0 + x;\n    let column = column0 + y;\n");
+    for (r, c) in sums(tiling) {
+        let (block, lane) = (c / tiling.lanes, c % tiling.lanes);
+        let column = block * (256 / tiling.across) + lane * tiling.slots_across();
+        for lane in 0..tiling.lanes {
+            let row = r * tiling.across + lane * tiling.slots_down();
+            let sum = if tiling.lanes == 1 { format!("s{r}_{c}") } else { format!("s{r}_{c}.{}", component(lane)) };
+            let _ = write!(
+                text,
+                "    if (row + {row}u < rows && column + {column}u < columns) {{
+        let place = pages + row + {row}u + m * (column + {column}u);
+        var sum = {sum};
+        if (start > 0u) {{ sum = load_result(place) + sum; }}
+        store_result(place, sum);
+    }}
+"
+            );
+        }
+    }
+    text
+}
