@@ -189,9 +189,13 @@ fn loads_and_stores_under_a_guard_are_what_the_host_computes() {
         let near = build.number(70);
         let stored = build.inst(InstOp::Compare(IndexCompare::Less, flat, near), DType::Bool);
         let x = build.load(from, flat, Run::Flat, Some(below));
-        build.store(to, None, x, Some(stored));
+        // Where the guard is false, what was loaded has no meaning.
+        let whole = build.load(from, flat, Run::Flat, None);
+        let otherwise = build.apply(ElementOp::Neg, &[whole], DType::F32);
+        let chosen = build.apply(ElementOp::Select, &[below, x, otherwise], DType::F32);
+        build.store(to, None, chosen, Some(stored));
         work.kernel(build, Geometry::Map { elements: 100 }, &[given, out]);
-        // Forty loaded, thirty zeros, thirty as they were.
+        // Forty loaded, thirty negated, thirty as they were.
         work.read("guarded", out);
     });
 }

@@ -82,7 +82,9 @@ impl Work {
                 (Form::Reduce { inner_fast }, Geometry::Reduce { outer, inner }) => {
                     reduce_plan(outer, inner, inner_fast).chunks
                 }
-                (_, Geometry::Scan { outer, inner, .. }) => scan_plan(outer, inner).chunks,
+                (Form::Scan { inner_fast }, Geometry::Scan { outer, inner, .. }) => {
+                    scan_plan(outer, inner, inner_fast).chunks
+                }
                 _ => 1,
             };
             let (Geometry::Reduce { outer, .. } | Geometry::Scan { outer, .. }) = geometry else { panic!("a fold") };
@@ -146,7 +148,7 @@ impl Work {
         });
         self.commands.push(Command::Dispatch {
             launch,
-            tile: Tile { begin: 0, end, base: 0, last: true },
+            tile: Tile { begin: 0, end, base: 0, base_wide: 0, last: true },
             bindings: arrays.iter().map(|array| -> SmallVec<[Slot; 1]> { smallvec![array.slot] }).collect(),
             faults,
             span_shift: self.info.span_shift,

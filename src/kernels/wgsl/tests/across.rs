@@ -38,7 +38,7 @@ fn sum_with_flat(gpu: &Gpu, [fast, slow, planes]: [usize; 3], tiles: &[[u32; 2]]
     let sum = build.apply(ElementOp::Add, &[x, y], DType::F32);
     build.store(out, None, sum, None);
     let elements = fast * slow * planes;
-    let tile = |&[begin, end]: &[u32; 2]| Tile { begin, end, base: 0, last: end == elements as u32 };
+    let tile = |&[begin, end]: &[u32; 2]| Tile { begin, end, base: 0, base_wide: 0, last: end == elements as u32 };
     let tiles: Vec<Tile> = tiles.iter().map(tile).collect();
     let b: Vec<f32> = (0..elements).map(|i| i as f32).collect();
     let buffers = [words(&sample(elements)), words(&b), vec![0; elements]];
