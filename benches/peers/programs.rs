@@ -104,7 +104,7 @@ pub fn brownian(session: &Session, _: &Inputs, paths: usize) -> Result<Vec<Array
     let (drift, scale) = ((0.05 - 0.5 * 0.04) / 252.0, 0.2 * (1.0f64 / 252.0).sqrt());
     let mut price = session.full(100.0f32, [paths, 1]);
     for _ in 0..256 {
-        price = price * (drift + scale * session.randn::<f32>([paths, 1])).exp();
+        price *= (drift + scale * session.randn::<f32>([paths, 1])).exp();
     }
     one((price - 100.0).max(0.0).mean(..))
 }
@@ -115,7 +115,7 @@ pub fn volatility(session: &Session, _: &Inputs, paths: usize) -> Result<Vec<Arr
     for _ in 0..256 {
         let (z1, z2) = (session.randn::<f32>([paths, 1]), session.randn::<f32>([paths, 1]));
         v = (&v + 0.01 * (0.04 - &v) + 0.02 * v.sqrt() * z2).max(1e-4);
-        x = x + 0.0001 + (&v / 252.0).sqrt() * z1;
+        x += 0.0001 + (&v / 252.0).sqrt() * z1;
     }
     one(x.exp().mean(..))
 }
@@ -130,7 +130,7 @@ pub fn mandelbrot(session: &Session, _: &Inputs, n: usize) -> Result<Vec<Array>>
         let next = inside.select(2.0 * &zr * &zi + &imaginary, &zi);
         zr = inside.select(r2 - i2 + &real, &zr);
         zi = next;
-        count = count + inside.cast::<f32>();
+        count += inside.cast::<f32>();
     }
     one(count.mean(..))
 }
@@ -167,8 +167,8 @@ pub fn fdtd(session: &Session, _: &Inputs, n: usize) -> Result<Vec<Array>> {
     }
     let inside = 1..n - 1;
     for step in 1..=200 {
-        hx = hx - 0.5 * (e.slice((.., 1..n)) - e.slice((.., 0..n - 1)));
-        hy = hy + 0.5 * (e.slice((1..n, ..)) - e.slice((0..n - 1, ..)));
+        hx -= 0.5 * (e.slice((.., 1..n)) - e.slice((.., 0..n - 1)));
+        hy += 0.5 * (e.slice((1..n, ..)) - e.slice((0..n - 1, ..)));
         let curl = hy.slice((1..n - 1, inside.clone()))
             - hy.slice((0..n - 2, inside.clone()))
             - hx.slice((inside.clone(), 1..n - 1))
@@ -195,7 +195,7 @@ pub fn regression(session: &Session, inputs: &Inputs, n: usize) -> Result<Vec<Ar
     let mut w = session.zeros::<f32>([256, 1]);
     for _ in 0..20 {
         let error = x.matmul(&w).sigmoid() - &target;
-        w = w - 0.5 * (x.t().matmul(&error) / n as f64);
+        w -= 0.5 * (x.t().matmul(&error) / n as f64);
     }
     one(w.square().sum(..))
 }
@@ -277,7 +277,7 @@ pub fn square_of(_: &Session, inputs: &Inputs, _: usize) -> Result<Vec<Array>> {
 pub fn tiny(session: &Session, _: &Inputs, steps: usize) -> Result<Vec<Array>> {
     let mut y = session.rand::<f32>([1000, 1]) * 0.0;
     for _ in 0..steps {
-        y = y + 1.0;
+        y += 1.0;
     }
     one(y.mean(..))
 }
