@@ -21,7 +21,7 @@ use programs::{Ends, Inputs, check, fill};
 use rows::{ROWS, Row};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use tidemill::{Array, Result, Runtime, Session, Stats};
+use tidemill::{Array, DeviceKind, Result, Runtime, Session, Stats};
 
 const USAGE: &str =
     "peers [--device DEVICE] [--quick yes] [--only ROW,ROW] [--python PROGRAM] [--rounds N] [--write FILE]";
@@ -111,7 +111,8 @@ fn set(options: &mut Options, name: &str, value: &str) -> std::result::Result<()
 
 async fn table(options: &Options) -> Result<()> {
     let runtime = Runtime::builder().device(options.device.as_str()).start().await?;
-    let device = runtime.devices().iter().find(|device| device.id.to_string().starts_with(&options.device));
+    let kind = if options.is_host() { DeviceKind::Host } else { DeviceKind::Gpu };
+    let device = runtime.devices().iter().find(|device| device.kind == kind);
     let device = device.map_or(options.device.clone(), |device| format!("{} ({})", device.name, device.driver));
     println!("Tidemill on {device}");
     let mut peers = Peer::all(&options.python, options.is_host());

@@ -196,8 +196,14 @@ def sort(x):
 
 
 def written(x):
-    """A view as an array of its own."""
     return (x + 0.5,)
+
+
+def moved(x):
+    """A view in the order of its own memory. An op on a transposed array keeps its order, and moves nothing."""
+    if IS_TORCH:
+        return (x.contiguous(),)
+    return (x + 0.0,) if NAME == "jax" else (xp.ascontiguousarray(x),)
 
 
 def unfusable(steps):
@@ -316,11 +322,11 @@ ROWS = {
     "argmax_slow": (square, lambda x: (x.argmax(axis=0),)),
     "softmax_fast": (square, lambda x: softmax(x, 1)),
     "softmax_slow": (square, lambda x: softmax(x, 0)),
-    "transpose": (square, lambda x: written(x.T)),
+    "transpose": (square, lambda x: moved(x.T)),
     "permute": (
         lambda n: (even((n, n // 64, 64)),),
         # (d0, d1, d2) by (2, 0, 1) is (d2, d0, d1): here (d1, d0, d2) of (d2, d1, d0).
-        lambda x: written(x.permute(1, 2, 0) if IS_TORCH else xp.transpose(x, (1, 2, 0))),
+        lambda x: moved(x.permute(1, 2, 0) if IS_TORCH else xp.transpose(x, (1, 2, 0))),
     ),
     "cumsum": (line, lambda x: (xp.cumsum(x + 0.5, -1),)),
     "cumsum_fast": (square, lambda x: (xp.cumsum(x + 0.5, -1),)),

@@ -238,11 +238,11 @@ pub fn softmax_slow(_: &Session, inputs: &Inputs, _: usize) -> Result<Vec<Array>
 }
 
 pub fn transpose(_: &Session, inputs: &Inputs, _: usize) -> Result<Vec<Array>> {
-    one(inputs.arrays[0].t() + 0.5)
+    one(inputs.arrays[0].t() + 0.0)
 }
 
 pub fn permute(_: &Session, inputs: &Inputs, n: usize) -> Result<Vec<Array>> {
-    one(inputs.arrays[0].reshape([n, n / 64, 64]).permute(&[2, 0, 1]) + 0.5)
+    one(inputs.arrays[0].reshape([n, n / 64, 64]).permute(&[2, 0, 1]) + 0.0)
 }
 
 pub fn cumsum_fast(_: &Session, inputs: &Inputs, _: usize) -> Result<Vec<Array>> {

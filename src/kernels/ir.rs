@@ -480,7 +480,7 @@ impl Kernel {
         };
         match self.form {
             Form::Map => 1 + (self.width() > 1) as u32,
-            Form::Reduce { .. } if self.insts.iter().any(heavy) => 1,
+            Form::Reduce { inner_fast: true } if self.insts.iter().any(heavy) => 1,
             Form::Reduce { .. } if elements <= FOUR_ROUNDS_INSTS_MAX => 4,
             Form::Reduce { .. } => 2,
             Form::Scan { .. } => (4 / self.partial_words().max(1)).max(1),
