@@ -1,30 +1,31 @@
 //! Large pieces of host memory: asking the system for huge pages, and copying by several threads.
 //!
-//! In: memory that was just allocated; elements to copy. Out: nothing but that. Most of what a large copy into fresh
-//! memory costs is the system's work on a page fault every four kilobytes, which one thread does one after the other.
+//! In: memory that was just allocated, or elements to copy. Out: the same memory on huge pages, or the copied elements.
+//! A large copy into fresh memory spends most of its time in the system, on one page fault for every four kilobytes.
+//! Huge pages make these faults fewer, and several threads take them at the same time.
 
 use parking_lot::Mutex;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-/// Pieces from this size on are worth a call of the system.
+/// Smaller pieces of memory are not worth a system call.
 const HUGE_BYTES_MIN: usize = 4 << 20;
-/// The size of a huge page, and of the alignment from which on memory can be one.
+/// The size of a huge page, and its alignment.
 const HUGE_BYTES: usize = 2 << 20;
-/// Copies below this are done by the caller alone: starting a thread takes as long as copying half a megabyte.
+/// The calling thread does smaller copies alone: starting a thread takes as long as copying half a megabyte.
 const PARALLEL_BYTES_MIN: usize = 8 << 20;
-/// What a thread copies at a time: whole huge pages, so that no two threads wait for the same one.
+/// A thread copies this much at a time: whole huge pages, so that few pages are shared by two threads.
 const PIECE_BYTES: usize = 2 * HUGE_BYTES;
-/// More threads than this do not copy faster.
+/// The most threads that copy together. More threads do not copy faster.
 const THREADS_MAX: usize = 8;
 
-/// Asks the system to back memory that nobody has written yet by huge pages. Where it has none, or does not do this,
-/// nothing happens.
+/// Asks the system to use huge pages for memory that has not been written yet. Nothing happens if the memory is small,
+/// or if the system has no huge pages.
 pub fn on_huge_pages(at: NonNull<u8>, bytes: usize) {
     if bytes < HUGE_BYTES_MIN {
         return;
     }
-    // The first and the last page that lie in the memory as a whole.
+    // Only huge pages that lie completely in the memory count: where the first one begins, and how many bytes they have.
     let start = at.as_ptr().align_offset(HUGE_BYTES);
     let whole = bytes.saturating_sub(start) / HUGE_BYTES * HUGE_BYTES;
     if whole > 0 {
@@ -34,24 +35,24 @@ pub fn on_huge_pages(at: NonNull<u8>, bytes: usize) {
 
 #[cfg(target_os = "linux")]
 fn advise(at: NonNull<u8>, start: usize, bytes: usize) {
-    // SAFETY: the range lies in the caller's allocation, and the advice changes no byte of it. Systems without huge
-    // pages refuse it, which changes nothing either.
+    // SAFETY: the range lies in the caller's allocation, and the advice changes no byte of it. A system without huge
+    // pages returns an error, which is ignored.
     let _ = unsafe { rustix::mm::madvise(at.as_ptr().add(start).cast(), bytes, rustix::mm::Advice::LinuxHugepage) };
 }
 
 #[cfg(not(target_os = "linux"))]
 fn advise(_at: NonNull<u8>, _start: usize, _bytes: usize) {}
 
-/// Copies `from` to `to`, by several threads where that pays.
+/// Copies `from` to `to`. Several threads do a large copy.
 ///
 /// # Panics
-/// Where their lengths differ.
+/// If the lengths differ.
 pub fn copy<T: Copy + Send + Sync>(from: &[T], to: &mut [T]) {
-    // SAFETY: elements that may be uninitialised have the layout of elements, and `fill` writes each of them.
+    // SAFETY: `MaybeUninit<T>` has the layout of `T`, and `fill` leaves each element initialised.
     fill(from, unsafe { &mut *(std::ptr::from_mut(to) as *mut [MaybeUninit<T>]) });
 }
 
-/// Appends `from` to a vector, as [`copy`] does.
+/// Appends `from` to a vector. Several threads do a large copy, as in [`copy`].
 pub fn append<T: Copy + Send + Sync>(from: &[T], to: &mut Vec<T>) {
     to.reserve(from.len());
     let room = &mut to.spare_capacity_mut()[..from.len()];
@@ -59,11 +60,11 @@ pub fn append<T: Copy + Send + Sync>(from: &[T], to: &mut Vec<T>) {
         on_huge_pages(at, size_of_val(room));
     }
     fill(from, room);
-    // SAFETY: `fill` has written so many elements behind those that were there.
+    // SAFETY: `fill` has written `from.len()` elements behind the vector's old end, within its capacity.
     unsafe { to.set_len(to.len() + from.len()) };
 }
 
-/// Writes every element of `to`.
+/// Copies every element of `from` to `to`.
 fn fill<T: Copy + Send + Sync>(from: &[T], to: &mut [MaybeUninit<T>]) {
     assert_eq!(from.len(), to.len(), "a copy is as long as what is copied");
     let helpers = crate::threads::cores().min(THREADS_MAX).saturating_sub(1);
@@ -79,7 +80,7 @@ fn fill<T: Copy + Send + Sync>(from: &[T], to: &mut [MaybeUninit<T>]) {
     };
     std::thread::scope(|scope| {
         for _ in 0..helpers {
-            // Where the system starts no thread, the others copy its part.
+            // If the system does not start a thread, the other threads copy its part.
             let _ = std::thread::Builder::new().name("tidemill-copy".into()).spawn_scoped(scope, work);
         }
         work();
@@ -87,11 +88,11 @@ fn fill<T: Copy + Send + Sync>(from: &[T], to: &mut [MaybeUninit<T>]) {
 }
 
 fn fill_piece<T: Copy>(from: &[T], to: &mut [MaybeUninit<T>]) {
-    // SAFETY: both are of one length, and `to` is borrowed exclusively, so that they do not overlap.
+    // SAFETY: both slices have the same length, and `to` is borrowed exclusively, so they do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.as_mut_ptr().cast(), from.len()) };
 }
 
-/// The next piece. The lock ends with the call.
+/// Takes the next piece. The lock is released on return, so that the threads copy in parallel.
 fn take<T>(pieces: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
     pieces.lock().next()
 }

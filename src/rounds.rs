@@ -1,7 +1,10 @@
-//! How much the tests of the workspace do: a short form each, or, with `TIDEMILL_TESTS=all` in the environment, the long
-//! one. `tests/README.md` lists what differs.
+//! How much work the tests of the workspace do. Each test has a short form; with `TIDEMILL_TESTS=all` in the environment
+//! it takes its long form. `tests/README.md` lists both.
 
-/// The first value, or with `TIDEMILL_TESTS=all` the second: how many rounds, seeds or sizes a test takes.
+/// Returns `short`, or `long` with `TIDEMILL_TESTS=all` in the environment: how many rounds, seeds or sizes a test takes.
+///
+/// # Panics
+/// If `TIDEMILL_TESTS` has any other value.
 pub fn rounds<T>(short: T, long: T) -> T {
     match std::env::var("TIDEMILL_TESTS").as_deref() {
         Err(_) | Ok("") => short,

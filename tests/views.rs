@@ -182,3 +182,36 @@ fn one_element_that_is_set_in_each_step_of_a_loop_is_computed_with_the_rest() {
         assert!((2..=steps as u64).contains(&did.kernels), "{device}: {did}");
     }
 }
+
+/// What a transposed operand is, where it is also indexed or expanded: not every plane of an operand's size is a transpose.
+#[test]
+fn operands_that_are_transposed_and_indexed_are_read_element_by_element() {
+    for (device, runtime) in unfolded(|b| b) {
+        let session = session(&runtime);
+        let plain: Vec<f32> = (0..300 * 70).map(|i| (i * 37 % 1009) as f32).collect();
+        let a = session.from_slice(&plain, [300, 70]).unwrap() + 0.0;
+        // Rows of the transpose, chosen for each element.
+        let choice: Vec<i32> = (0..70 * 300).map(|i| i * 11 % 70).collect();
+        let chosen = a.t().take_along(0, &session.from_slice(&choice, [70, 300]).unwrap());
+        let chosen = chosen.gather_blocking::<f32>().unwrap();
+        // Columns in another order, then transposed.
+        let order: Vec<i32> = (0..70).map(|i| i * 29 % 70).collect();
+        let reordered = a.take_dim(1, &session.from_slice(&order, [70, 1]).unwrap()).t();
+        let reordered = reordered.gather_blocking::<f32>().unwrap();
+        // A column as a row beside a column: the space has as many elements as `wide`.
+        let wide = session.from_slice(&plain[..20_000], [200, 100]).unwrap() + 0.0;
+        let x = session.from_slice(&plain[..100], [100, 1]).unwrap() + 0.0;
+        let sums = (&x + wide.slice((.., 2..3)).t()).gather_blocking::<f32>().unwrap();
+        for i in 0..70 {
+            for j in 0..300 {
+                assert_eq!(chosen[[i, j]], plain[j + 300 * choice[i + 70 * j] as usize], "chosen {i}, {j} on {device}");
+                assert_eq!(reordered[[i, j]], plain[j + 300 * order[i] as usize], "reordered {i}, {j} on {device}");
+            }
+        }
+        for i in 0..100 {
+            for j in 0..200 {
+                assert_eq!(sums[[i, j]], plain[i] + plain[j + 400], "sums {i}, {j} on {device}");
+            }
+        }
+    }
+}

@@ -171,7 +171,8 @@ async fn measure(
             }
         }
     }
-    result.counts = counts(&runtime.stats().since(&before), result.ours.times_ms.len());
+    // `ours` takes one turn more in each round than it times.
+    result.counts = counts(&runtime.stats().since(&before), result.ours.times_ms.len() + options.rounds);
     Ok(result)
 }
 
@@ -210,7 +211,7 @@ async fn turn(session: &Session, inputs: &Inputs, row: &Row, size: usize) -> Res
     Ok(())
 }
 
-/// Products for a second and a half: an idle GPU runs at a fraction of its clock.
+/// Products for half a second: an idle GPU runs at a fraction of its clock.
 async fn warm_up(session: &Session) -> Result<()> {
     let a: Array = session.rand::<f32>([4096, 4096]);
     let begin = Instant::now();
@@ -221,7 +222,6 @@ async fn warm_up(session: &Session) -> Result<()> {
 }
 
 fn counts(stats: &Stats, turns: usize) -> String {
-    // `ours` takes one turn more in each round than it times.
     let turns = turns.max(1) as f64;
     let each = |count: u64| (count as f64 / turns).round();
     let mut words = format!("kernels {} dispatches {}", each(stats.kernels), each(stats.dispatches));

@@ -161,8 +161,8 @@ pub struct DeviceInfo {
     pub batches_in_flight_max: u32,
 }
 
-/// Segments that a budget holds at the least, where nobody asked for a budget. Of a tight one
-/// there have to be more: kernels use several at a time. Longer ones have to be joined less often.
+/// The least number of segments that the budget holds, where the program did not set a budget. A tight budget needs
+/// more segments, because a kernel uses several at a time. Longer segments have to be joined less often.
 pub const SEGMENTS_IN_MEMORY: u64 = 8;
 
 /// `segment_shift` and `span_shift` of a device that keeps every array in one piece.
@@ -175,8 +175,8 @@ pub fn segment_shift(bytes: u64) -> u32 {
     elements.ilog2().min(31)
 }
 
-/// log2 of the elements of a type in as many bytes as `1 << shift` 32-bit elements take. Types that are narrower than
-/// 32 bits count as 32 bits, which they take on a GPU.
+/// log2 of the elements of a type that fit the bytes of `1 << shift` 32-bit elements. Types narrower than 32 bits count
+/// as 32 bits, which is their size on a GPU.
 pub fn shift_for(shift: u32, dtype: DType) -> u32 {
     shift - u32::from(dtype.is_wide())
 }

@@ -1,18 +1,25 @@
-//! What drives a backend: a thread, a mailbox, the order of instructions, and the word to the ring.
+//! The driver of a backend: its thread, its mailbox, the order of instructions, and the events that go to the ring.
 //!
-//! In: `DeviceInstruction`s in a mailbox without a bound of its own, so that the ring never waits for it: residency's
-//! credits bound the batches in it, and the buffers that exist bound the releases. Out: `DeviceEvent`s, unbounded but
-//! limited by the batches in flight. One driver serves every backend. Two things stay with a backend, since no two share
-//! them: how work spreads below it (the host's pool and the threads for its long launches; a GPU's copy threads), and
-//! who waits for its end (nobody, where a launch is a function call; a completion thread, where wgpu tells it by a
-//! callback). What such threads say reaches the driver as the backend's signals.
+//! In: `DeviceInstruction`s in a mailbox. The mailbox has no bound of its own, so that the ring never waits for it;
+//! residency's credits limit the batches in it, and the number of existing buffers limits the releases. Out:
+//! `DeviceEvent`s, whose number is limited by the batches in flight. The same driver code serves every backend.
+//!
+//! Two things differ so much between backends that each backend does them itself:
+//! - It spreads its work over threads: the host has a pool and threads for long launches; a GPU has copy threads.
+//! - It finds out when a batch has ended. A backend that runs launches as function calls knows it at once. The GPU
+//!   backend has a completion thread, since wgpu announces the end by a callback.
+//!
+//! Threads of a backend send signals ([`Backend::signals`]), which the driver passes on to the backend.
 //!
 //! Must hold:
-//! - DRIVE-1: whoever takes from the mailbox holds the backend. So where the mailbox is empty and the backend is free,
-//!   the backend was given all that came before.
-//! - DRIVE-2: signals are taken before instructions: what is submitted after a loss is known would only fail.
-//! - DRIVE-3: what was sent before its sender could know of a loss fails with that loss, before the loss is told.
-//! - DRIVE-4: a thread that ends before it was told to is a lost device, and the ring hears so.
+//! - DRIVE-1: a thread takes an instruction from the mailbox only while it holds the lock on the backend, and keeps
+//!   the lock until the backend has the instruction. So if the mailbox is empty and the lock is free, the backend has
+//!   received every instruction that was sent.
+//! - DRIVE-2: the driver's thread handles signals before instructions, because a signal can announce a loss, and a batch
+//!   that is submitted to a lost device can only fail.
+//! - DRIVE-3: when the backend returns a loss, batches that wait in the mailbox fail with that loss. The driver reports
+//!   them as failed first, and the loss to the ring after that.
+//! - DRIVE-4: if the driver's thread ends without a `Stop`, the device is lost, and the ring is told.
 
 use super::backend::{Backend, Context, DeviceLoss, Reports, blame_from, blamed};
 use super::handle::{DeviceHandle, Inline, Reach};
@@ -31,9 +38,9 @@ use parking_lot::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Tells the ring what a backend reports.
+/// Sends to the ring, as events, what a backend reports.
 pub(super) struct Told {
-    /// The device's number.
+    /// The device's number, which each event carries.
     pub(super) device: DeviceId,
     /// The ring's mailbox.
     pub(super) events: Post<DeviceEvent>,
@@ -41,7 +48,8 @@ pub(super) struct Told {
 
 impl Reports for Told {
     fn readback(&self, transfer: Transfer, data: Result<Arc<HostBuffer>>) {
-        // The batch's end follows at once, and one wake-up does for both. A ring that has ended waits for nothing.
+        // `put` does not wake the ring: the end of the batch follows at once, and `send` wakes the ring for both. An
+        // error means that the ring has ended, and then the event is not needed.
         let _ = self.events.put(DeviceEvent::ReadbackDone { device: self.device, transfer, data });
     }
 
@@ -54,17 +62,17 @@ impl Reports for Told {
     }
 }
 
-/// Starts the thread that drives a backend. Losses are told to `events`.
+/// Starts the thread that drives a backend. The driver sends losses to `events`.
 ///
 /// # Errors
-/// `ErrorKind::Device` where the system gives no thread.
+/// `ErrorKind::Device` if the system starts no thread.
 pub(super) fn start<B: Backend>(mut backend: B, context: &Context, events: Post<DeviceEvent>) -> Result<DeviceHandle> {
     let (instructions, mailbox) = unbounded();
     let (info, compiler, uploads) = (backend.info().clone(), backend.compiler(), backend.upload_memory());
     let driving = backend.driving();
     context.timeline.name_device(info.id, &info.name);
     let mut threads = backend.take_threads();
-    // A test that holds the device must hold its thread, and not the ring's.
+    // A test that holds the first batch must block the driver's thread, not the ring's, so the ring may run no batch.
     let inlines = backend.has_brief_work() && !context.config.injection().holds_a_batch();
     let ears = Ears {
         mailbox,
@@ -87,35 +95,38 @@ pub(super) fn start<B: Backend>(mut backend: B, context: &Context, events: Post<
     Ok(DeviceHandle { info, reach: Reach { instructions, inline }, compiler, uploads, threads })
 }
 
-/// A backend and how far its driver got.
+/// A backend and the state of its driver.
 struct Driver<B> {
     backend: B,
     config: Arc<Config>,
     reports: Arc<dyn Reports>,
     lost: Told,
-    /// Batches taken from the mailbox.
+    /// How many batches the driver has taken so far, including those that it failed after a loss. Tests name a batch by
+    /// this number.
     submitted: u64,
+    /// `Stop` has arrived, or all senders of the mailbox are gone.
     stopping: bool,
 }
 
-/// Where the backend is met: by the driver's thread, and by whoever sends brief work (DRIVE-1).
+/// The lock on a backend, which two threads share: the driver's, and the ring's for work that it runs itself (DRIVE-1).
 struct Desk<B> {
-    /// None once the thread has ended, whichever way.
+    /// `None` once the driver's thread has ended, for whatever reason.
     driver: Mutex<Option<Driver<B>>>,
 }
 
-/// What the driver's thread hears, and how it waits.
+/// The channels from which the driver's thread receives, and how it waits for them.
 struct Ears<S> {
     mailbox: Receiver<DeviceInstruction>,
     signals: Receiver<S>,
     timeline: Timeline,
     lane: &'static str,
-    /// None where the thread sleeps at once.
+    /// `None` if the thread sleeps at once instead of polling first.
     eager: Option<Eager>,
 }
 
 impl<B: Backend> Desk<B> {
-    /// The driver's thread. Should it end without being told to, the device is gone for good (DRIVE-4).
+    /// The body of the driver's thread. If [`Desk::run`] returns false or panics, the device is lost and not replaced
+    /// (DRIVE-4).
     fn run_to_its_end(&self, ears: Ears<B::Signal>, name: &str) {
         crate::threads::mark_own();
         let timeline = ears.timeline.clone();
@@ -123,7 +134,7 @@ impl<B: Backend> Desk<B> {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.run(ears)));
         let Some(driver) = self.driver.lock().take() else { return };
         let lost = Told { device: driver.lost.device, events: driver.lost.events.clone() };
-        // What a device asserts that goes down must not take the word of its end along.
+        // Dropping a broken backend may panic again. The ring must hear of the loss all the same.
         drop(catch_unwind(AssertUnwindSafe(move || drop(driver))));
         let words = match outcome {
             Ok(true) => return,
@@ -134,7 +145,8 @@ impl<B: Backend> Desk<B> {
         lost.tell(DeviceLoss { error, replaced: false });
     }
 
-    /// Runs until told to stop, or until nobody can tell it anything. Whether it ended as it was told to.
+    /// Handles signals and instructions until `Stop` arrives or all senders of the mailbox are gone, and then returns
+    /// true. Returns false if the backend's threads have dropped all senders of signals.
     fn run(&self, mut ears: Ears<B::Signal>) -> bool {
         let (mailbox, signals) = (ears.mailbox, ears.signals);
         let mut news = Select::new();
@@ -148,7 +160,7 @@ impl<B: Backend> Desk<B> {
                     eager.end(&look);
                 }
             }
-            // What there is to hear is taken under the lock (DRIVE-1).
+            // `ready` waits for a message and takes none: messages are taken only under the lock (DRIVE-1).
             news.ready();
             let mut driver = self.driver.lock();
             let Some(driver) = driver.as_mut() else { return true };
@@ -196,7 +208,8 @@ impl<B: Backend> Driver<B> {
         is_brief && !self.stopping
     }
 
-    /// Takes in an instruction; who has the mailbox gives it along.
+    /// Carries out an instruction. `mailbox` is `None` on the ring's thread, which only gets here while the mailbox is
+    /// empty.
     fn hear(&mut self, instruction: DeviceInstruction, mailbox: Option<&Receiver<DeviceInstruction>>) {
         match instruction {
             DeviceInstruction::Submit(batch) => self.submit(batch, mailbox),
@@ -219,12 +232,14 @@ impl<B: Backend> Driver<B> {
         self.ended(result, mailbox);
     }
 
-    /// Whether what tests inject is meant for this device: it is the one that the program asked for.
+    /// Whether the faults that a test injects are meant for this device. They are meant for the device that the
+    /// settings choose: the host, or else the device beside it.
     fn is_under_test(&self) -> bool {
         (self.config.device == DeviceChoice::Host) == self.backend.info().capabilities.owns_host_budget
     }
 
-    /// Tells of a loss, if it is one, behind what waits in the mailbox: that names what is gone (DRIVE-3).
+    /// Handles a loss, if `result` is one. Empties the mailbox first, because the instructions in it name memory that
+    /// is gone: reports its batches as failed, and then sends the loss to the ring (DRIVE-3).
     fn ended(&mut self, result: Result<(), DeviceLoss>, mailbox: Option<&Receiver<DeviceInstruction>>) {
         let Err(loss) = result else { return };
         for instruction in mailbox.into_iter().flat_map(Receiver::try_iter) {

@@ -1,12 +1,13 @@
-//! A fake device for tests: the smallest backend, and a mix of capabilities that no real device has.
+//! A fake device for tests: the smallest backend, with a mix of capabilities that no real device has.
 //!
-//! In: batches. Out: reports. It is told to compile, shares the host's memory, binds 8 arrays and lacks f64, so that
-//! code which asks for a device's kind, and not for its capabilities, is found out. It interprets kernels. Each command
-//! ends before the next one begins, a launch works on copies of its operands, and a batch is reported before `submit`
-//! returns: correctness is easy to see, and speed is of no account.
+//! In: batches. Out: reports. Its description says that it compiles kernels, shares the host's memory, binds at most 8
+//! arrays and lacks f64. So a test with this device fails if code asks for the kind of a device where it should ask for
+//! its capabilities. In truth it compiles nothing: it interprets kernels on host threads. Each command ends before the
+//! next one begins, a launch works on copies of its operands, and a batch is reported before `submit` returns. That
+//! makes the code easy to check; its speed does not matter.
 //!
-//! Must hold: BACKEND-1 to BACKEND-5; FAKE-1: a launch that is beyond its limits fails, so that whoever planned it hears
-//! of it.
+//! Must hold: BACKEND-1 to BACKEND-5; FAKE-1: a generated kernel that binds too many arrays, or a dtype that the device
+//! lacks, fails its batch, so that a test finds the plan that broke the limits.
 
 use super::backend::{Backend, Context, DeviceLoss, Driving, blame_from, blamed};
 use crate::contract::batch::{Batch, Command, Slot};
@@ -26,7 +27,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Instant;
 
-/// Arrays that one of its kernels may bind, parameters and fault words included.
+/// How many arrays a kernel may bind, parameters and fault words included.
 const BINDINGS_MAX: u32 = 8;
 
 /// The state of the fake device.
@@ -34,9 +35,9 @@ pub(super) struct Fake {
     context: Context,
     info: DeviceInfo,
     pool: Pool,
-    /// The allocations, or why one could not be made.
+    /// The memory of each allocation, or the error of an allocation that could not be made.
     buffers: BTreeMap<BufferId, Result<Memory>>,
-    /// What was allocated before a loss is gone.
+    /// Whether the device was lost at least once. An unknown name is then taken for one from before the loss.
     lost: bool,
 }
 
@@ -47,7 +48,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// Zeros.
+    /// Memory of this size, rounded up to whole words and filled with zeros.
     fn zeroed(bytes: u64) -> Result<Memory> {
         let words = bytes.div_ceil(8) as usize;
         let mut memory = Memory { words: Vec::new() };
@@ -58,7 +59,7 @@ impl Memory {
         Ok(memory)
     }
 
-    /// A copy of bytes.
+    /// Memory that holds a copy of these bytes.
     fn of(bytes: &[u8]) -> Result<Memory> {
         let mut memory = Memory::zeroed(bytes.len() as u64)?;
         memory.bytes_mut()[..bytes.len()].copy_from_slice(bytes);
@@ -76,18 +77,21 @@ impl MappedBytes for Memory {
     }
 }
 
-/// What the commands of a batch leave behind.
+/// The results of a batch that are reported at its end.
 #[derive(Default)]
 struct Done {
+    /// Indices of the fault words that are set.
     faults: Vec<u32>,
+    /// Nanoseconds that its launches took.
     device_ns: u64,
 }
 
 impl Fake {
-    /// A device beside this host, of which it takes a quarter of the memory.
+    /// Opens a fake device that is described as this host is, except for what `describe` changes. Its memory budget is a
+    /// quarter of the host's.
     ///
     /// # Errors
-    /// `ErrorKind::Device` where the system gives no threads.
+    /// `ErrorKind::Device` if the system starts no threads.
     pub fn open(host: &DeviceInfo, context: Context) -> Result<Fake> {
         let pool = Pool::new(context.config.worker_threads)?;
         Ok(Fake { info: describe(host), context, pool, buffers: BTreeMap::new(), lost: false })
@@ -113,7 +117,7 @@ impl Fake {
         bytes.get_mut(range).ok_or_else(outside)
     }
 
-    /// Makes an allocation; one that is there in the same size stays.
+    /// Makes an allocation. If one of this name and size exists, it keeps its memory and its contents.
     fn allocate(&mut self, buffer: BufferId, bytes: u64) -> Result<()> {
         let words = bytes.div_ceil(8) as usize;
         if matches!(self.buffers.get(&buffer), Some(Ok(there)) if there.words.len() == words) {
@@ -125,11 +129,11 @@ impl Fake {
         result
     }
 
-    /// Makes and frees what a failed batch should have (BACKEND-3).
+    /// Makes and frees all allocations that the commands of a failed batch name (BACKEND-3).
     fn allocations_of(&mut self, batch: &Batch) {
         for command in &batch.commands {
             match command {
-                // Whoever names what could not be made hears why.
+                // The error is kept under the name: a later batch that uses the allocation fails with it.
                 Command::Allocate { buffer, bytes } => drop(self.allocate(*buffer, *bytes)),
                 Command::Free { buffer } => drop(self.buffers.remove(buffer)),
                 _ => {}
@@ -187,7 +191,7 @@ impl Fake {
         Ok(())
     }
 
-    /// Runs a launch on copies of its operands, and puts back those that it writes.
+    /// Runs a launch on copies of its operands, and copies back the operands that it writes.
     fn launch(&mut self, launch: &Launch, bindings: &[SmallVec<[Slot; 1]>], faults: Option<Slot>) -> Result<()> {
         self.check_limits(launch, faults)?;
         let unused = |number: usize| match &launch.program {
@@ -240,7 +244,8 @@ impl Fake {
         Ok(())
     }
 
-    /// FAKE-1.
+    /// Fails for a generated kernel that binds too many arrays, or a dtype that the device lacks (FAKE-1). Library
+    /// kernels are not checked.
     fn check_limits(&self, launch: &Launch, faults: Option<Slot>) -> Result<()> {
         let Program::Kernel(kernel, _) = &launch.program else { return Ok(()) };
         let bound = kernel.operands.len() + 1 + usize::from(faults.is_some());
@@ -303,7 +308,7 @@ impl Backend for Fake {
     fn finish(&mut self) {}
 }
 
-/// The fake device in numbers: those of the host that computes for it, but for what makes it another one.
+/// The description of the fake device: that of the host, with other capabilities, limits and budgets.
 fn describe(host: &DeviceInfo) -> DeviceInfo {
     let budget_bytes = host.budget_bytes / 4;
     DeviceInfo {

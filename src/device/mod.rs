@@ -1,8 +1,9 @@
-//! The devices: backends, and what drives them.
+//! The devices: the backends, and the driver that runs each backend on a thread.
 //!
-//! In: batches from residency, as `DeviceInstruction`s. Out: completions, readbacks and faults, as `DeviceEvent`s. Must
-//! never decide what to compute or where. Below `gpu/` and `host/` nothing knows of instructions, events or mailboxes:
-//! a backend (`backend.rs`) is given batches, and reports them.
+//! In: batches from residency, as `DeviceInstruction`s. Out: completions, readbacks and faults, as `DeviceEvent`s. This
+//! module must never decide what to compute or where. The backends (`gpu/`, `host/`, `fake.rs`) know no instructions,
+//! events or mailboxes: they implement the trait `Backend` (`backend.rs`), which takes batches and reports their ends.
+//! Only the driver (`drive.rs`) handles messages.
 
 pub mod backend;
 #[cfg(test)]
@@ -31,7 +32,7 @@ use backend::{Backend, Context};
 use handle::DeviceHandle;
 use std::sync::Arc;
 
-/// What devices are opened with.
+/// The settings and channels that every device needs to open.
 #[derive(Clone)]
 pub struct Opening {
     /// The runtime's settings.
@@ -40,7 +41,7 @@ pub struct Opening {
     pub counters: Arc<Counters>,
     /// The timeline.
     pub timeline: Timeline,
-    /// Where events go (unbounded: limited by the batches in flight).
+    /// The mailbox for the device's events. It has no bound of its own: the batches in flight limit its length.
     pub events: Post<DeviceEvent>,
 }
 
@@ -48,7 +49,7 @@ impl Opening {
     /// Opens the host, `DeviceId::HOST`.
     ///
     /// # Errors
-    /// `ErrorKind::Device` where the system gives no threads.
+    /// `ErrorKind::Device` if the system starts no threads.
     pub fn host(self) -> Result<DeviceHandle> {
         self.start(DeviceId::HOST, host::open)
     }
@@ -62,10 +63,10 @@ impl Opening {
         self.start(DeviceId::GPU, |context| gpu::open(index, DeviceId::GPU, context))
     }
 
-    /// Opens the fake device of tests as `DeviceId::GPU`, beside this host.
+    /// Opens the fake device of tests as `DeviceId::GPU`. It takes most of its numbers from `host`.
     ///
     /// # Errors
-    /// `ErrorKind::Device` where the system gives no threads.
+    /// `ErrorKind::Device` if the system starts no threads.
     #[cfg(any(test, feature = "testing"))]
     pub fn fake(self, host: &DeviceInfo) -> Result<DeviceHandle> {
         self.start(DeviceId::GPU, |context| fake::Fake::open(host, context))

@@ -47,8 +47,8 @@ pub struct Builder {
     /// Parameters by origin, once there are more than `SEARCHED_MAX`.
     origin_of: FxHashMap<(Origin, DType), Val>,
     sites: Vec<(u32, u32)>,
-    /// Linear indices whose neighbours in memory lie along a run of the space's dimensions that does not begin with its
-    /// first: the index, the run's first dimension, one past its last.
+    /// Linear indices of loads that may run across. Neighbours in memory lie along a run of the space's dimensions that
+    /// does not begin with the first one. Each entry has the index, the run's first dimension, and one past its last.
     pub across: SmallVec<[(Val, usize, usize); 2]>,
 }
 

@@ -128,9 +128,9 @@ fn reads_all(work: &Work<'_>, n: u32, slot: usize) -> bool {
 enum Times {
     /// Once.
     Once,
-    /// It is read through several views, or at indices: of each element, at so many places or more (2 at least).
+    /// It is read through several views, or at indices. Each element is computed at `places` places or more.
     Views {
-        /// How many.
+        /// The number of places, at least 2.
         places: u32,
     },
     /// It is read as a whole, and at one element: `x(i,j) = x(i,j) + 1` goes on from what computes `x`.

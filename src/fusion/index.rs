@@ -240,11 +240,26 @@ fn sum(builder: &mut Builder, space: &Space, list: &[Coordinate], shape: &Shape,
     let total = total.unwrap_or_else(|| builder.zero());
     if let Some((from, to)) = fastest
         && (0..from).any(|d| space.shape.dim(d) != 1)
+        && is_permuted(space, list, shape)
         && !builder.across.iter().any(|known| known.0 == total)
     {
         builder.across.push((total, from, to));
     }
     total
+}
+
+/// Whether each dimension of the shape is another one of the space, as a whole, so that a load moves along one of them as
+/// the space does and no element of it depends on data.
+fn is_permuted(space: &Space, list: &[Coordinate], shape: &Shape) -> bool {
+    let mut taken = 0u64;
+    (0..shape.rank()).filter(|&d| shape.dim(d) != 1).all(|d| match list.get(d) {
+        Some(&Coordinate::Space(e)) => {
+            let is_free = taken & (1 << e) == 0;
+            taken |= 1 << e;
+            is_free && space.shape.dim(e as usize) == shape.dim(d)
+        }
+        Some(Coordinate::Zero | Coordinate::Val(_)) | None => false,
+    })
 }
 
 /// One past the last dimension that joins `d`'s run: consecutive, whole, folded alike.

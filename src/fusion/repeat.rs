@@ -18,9 +18,9 @@ use std::sync::Arc;
 
 /// Plans that are kept, and signatures of regions that came once.
 const REPEATS_MAX: usize = 1024;
-/// Words of the longest signature: a region holds no more nodes than take so many.
+/// Words of the longest signature for which a plan is kept: enough for a region with the most nodes.
 const SIGNATURE_MAX: usize = 32 * 1024;
-/// Words from which on a signature and its plan are long: some hundred KB.
+/// Words from which on a signature counts as long. Such a signature and its plan take some hundred KB.
 const LONG: usize = 2048;
 /// Plans of long signatures that are kept.
 const LONG_REPEATS_MAX: usize = 48;
@@ -52,7 +52,7 @@ enum Named {
 #[derive(Debug)]
 pub struct Repeats {
     plans: Bounded<Arc<Repeat>>,
-    /// Those of long regions, such as parts of a loop.
+    /// Plans of regions with long signatures, such as parts of a loop.
     long_plans: Bounded<Arc<Repeat>>,
     /// Hashes of what came once, so that what never comes again costs nothing more.
     seen: Bounded<()>,
@@ -98,7 +98,7 @@ impl Repeats {
         self.plans().insert(hash, repeat);
     }
 
-    /// The plans among which that of the region is that came last.
+    /// The cache in which the plan of the newest region belongs, by the length of its signature.
     fn plans(&mut self) -> &mut Bounded<Arc<Repeat>> {
         if self.signature.len() < LONG { &mut self.plans } else { &mut self.long_plans }
     }

@@ -11,19 +11,19 @@ pub fn assign_scratch_words(extent: u64, scalar_value: bool) -> u64 {
     if scalar_value { 0 } else { extent }
 }
 
-/// Elements that a GPU's workgroup sorts in its memory at once: lines of up to so many take no scratch.
+/// Elements that a GPU's workgroup sorts in its own memory. Lines of at most this many elements need no scratch.
 pub const SORT_BLOCK: u64 = 1024;
-/// Elements of longer lines that a workgroup sorts by a digit at once.
+/// Elements that a workgroup sorts by one digit, where lines are longer than `SORT_BLOCK`.
 pub const SORT_TILE: u64 = 4096;
-/// Values of a digit.
+/// Values that a digit has: it is 8 bits.
 pub const SORT_DIGITS: u64 = 256;
 
-/// Whether lines of so many elements are sorted by digits.
+/// Whether lines of `len` elements are sorted by digits.
 pub fn sort_digits_needed(len: u64) -> bool {
     len > SORT_BLOCK
 }
 
-/// Digits of a key.
+/// Digits of a key of this type.
 pub fn sort_digits(dtype: DType) -> u32 {
     match dtype {
         DType::Bool | DType::U8 => 1,
@@ -32,11 +32,14 @@ pub fn sort_digits(dtype: DType) -> u32 {
     }
 }
 
-/// 32-bit words that a GPU sorts so many lines of so many elements in (`kernels/sort`): two copies of the keys and one
-/// of the positions, unless one digit is all, and for each digit of each line the counts of its tiles and their sum.
+/// 32-bit words of scratch that a GPU needs to sort `lines` lines of `len` elements (`kernels/sort`). Keys of several
+/// digits take two copies of the keys and one of the positions. Each digit of each line takes a count for each tile,
+/// and their sum.
 pub fn sort_scratch_words(dtype: DType, len: u64, lines: u64) -> u64 {
     if !sort_digits_needed(len) {
-        return 0;
+        // A workgroup counts its places by 32 bits, each line padded: where that is too little, no GPU sorts the lines.
+        let places = lines.saturating_mul(len.next_power_of_two());
+        return if places > u32::MAX as u64 { places } else { 0 };
     }
     let words = if dtype.is_wide() { 2 } else { 1 };
     let copies = if sort_digits(dtype) > 1 { 2 * words + 1 } else { 0 };

@@ -86,7 +86,7 @@ pub mod header {
     pub const REVERSE: usize = 11;
     /// The number of outputs (outer extent) of the whole launch: the stride of scratch.
     pub const OUTER: usize = 12;
-    /// As `BASE`, of tiled operands of 64 bits an element.
+    /// Flat index of the first element of the bound segment of tiled operands of 64 bits an element.
     pub const BASE_WIDE: usize = 13;
 }
 
@@ -128,8 +128,8 @@ pub enum Run {
     Same,
     /// Exactly the flat index of the iteration space.
     Flat,
-    /// Neighbours in memory are not neighbouring lanes but those `stride` apart, for `extent` of these, in a `Map`: a
-    /// transpose. Both are parameter slots, and the same for all such loads of a kernel.
+    /// A transpose, in a `Map`: lanes that are `stride` apart in the flat index read neighbours in memory, for `extent`
+    /// lanes in a row. Both are parameter slots, and the same for all such loads of a kernel.
     Across {
         /// How far neighbours in memory are apart in the flat index.
         stride: u32,
@@ -259,7 +259,7 @@ pub enum InstOp {
     /// Index comparison (bool).
     Compare(IndexCompare, Val, Val),
     /// An element of an operand. Where the guard is false the index may lie outside, and the value has no meaning: zero,
-    /// or whatever the operand holds. Whoever uses it selects another one there.
+    /// or any element of the operand. The instructions that use it select another value there.
     Load {
         /// Which operand.
         operand: u16,
@@ -535,7 +535,7 @@ pub struct Tile {
     pub end: u32,
     /// Flat index of the first element of the bound segment of tiled operands of 32 bits an element.
     pub base: u32,
-    /// The same of 64 bits an element.
+    /// Flat index of the first element of the bound segment of tiled operands of 64 bits an element.
     pub base_wide: u32,
     /// Whether it is the last tile of its launch: a chunked reduction finishes here.
     pub last: bool,
@@ -576,8 +576,11 @@ pub fn scan_plan(outer: u32, inner: u32, inner_fast: bool) -> ScanPlan {
     const COLUMN_CHUNK_MIN: u32 = 64;
     const COLUMN_CHUNKS_MAX: u32 = 256;
     const INVOCATIONS: u32 = 1 << 18;
+    const LOOP_TURNS_MAX: u32 = 65_535;
     if !inner_fast && outer >= COLUMNS_MIN {
         let chunks = (INVOCATIONS / outer).min(COLUMN_CHUNKS_MAX).min(inner.div_ceil(COLUMN_CHUNK_MIN)).max(1);
+        // Mesa's software device leaves a loop after so many turns.
+        let chunks = chunks.max(inner.div_ceil(LOOP_TURNS_MAX));
         let chunk = inner.div_ceil(chunks).max(1);
         return ScanPlan { chunk, chunks: inner.div_ceil(chunk).max(1), lanes_log2: COLUMN_LANES_LOG2 };
     }

@@ -1,9 +1,9 @@
-//! How a launch is cut where its operands have several segments.
+//! Cuts a launch into tiles where its operands have several segments.
 //!
-//! In: a launch and its device's segment size. Out: tiles, and what each one uses. What is joined, or of one segment,
-//! is used as a whole (PLAN-4).
-//! Must hold: tiles cover the launch's space once, in order, and only the last says so; they depend on shapes and
-//! segment size alone, so that the bits of a reduction do too.
+//! In: a launch and its device's segment size. Out: tiles, and the segments that each of them uses. A tile uses all of
+//! a buffer that is not tiled: such a buffer is joined or has one segment (PLAN-4).
+//! Must hold: tiles cover the launch's space once, in order, and only the last has `Tile::last`. Tiles depend on
+//! shapes, element types and segment size alone, so that the bits of a reduction do, too.
 
 use super::cursor::{Stop, blamed};
 use super::device::Device;
@@ -17,25 +17,25 @@ use smallvec::SmallVec;
 /// One tile of a launch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TileAt {
-    /// Which, in order.
+    /// The number of the tile, in order.
     pub(super) number: u32,
     /// log2 of the elements of a tile.
     pub(super) shift: u32,
 }
 
 impl TileAt {
-    /// The segment that it lies in, of those with `1 << shift` elements each.
+    /// The segment that the tile lies in, where a segment has `1 << shift` elements.
     fn segment(self, shift: u32) -> u32 {
         debug_assert!(shift >= self.shift, "PLAN-4: a tile lies in one segment of each use");
         self.number >> (shift - self.shift)
     }
 
-    /// Whether its segment begins with it.
+    /// Whether the tile is the first of its segment.
     fn begins_segment(self, shift: u32) -> bool {
         self.segment(shift) << (shift - self.shift) == self.number
     }
 
-    /// Whether its segment ends with it, if it isn't the last.
+    /// Whether the tile is the last of its segment. The launch's last tile may end a segment without this.
     pub(super) fn ends_segment(self, shift: u32) -> bool {
         TileAt { number: self.number + 1, ..self }.begins_segment(shift)
     }
@@ -66,7 +66,7 @@ pub(super) fn segments_used(u: &Use, plan: &Plan, device: &Device, tile: Option<
     }
 }
 
-/// What a tile of a launch uses, each segment once.
+/// The segments that a tile of a launch uses, each once.
 pub(super) fn needs_of(launch: &Launch, plan: &Plan, device: &Device, tile: Option<TileAt>) -> SmallVec<[Need; 8]> {
     let mut needs: SmallVec<[Need; 8]> = SmallVec::new();
     let mut add = |need: Need| match needs.iter_mut().find(|n| n.buffer == need.buffer && n.segment == need.segment) {
@@ -78,7 +78,7 @@ pub(super) fn needs_of(launch: &Launch, plan: &Plan, device: &Device, tile: Opti
     };
     for u in &launch.uses {
         let buffer = &plan.buffers[u.buffer as usize];
-        // What an earlier tile wrote into the segment stays.
+        // The segment already holds elements that an earlier tile of this launch wrote: they must be kept.
         let goes_on =
             u.tiled && tile.is_some_and(|tile| !tile.begins_segment(device.shift_of(buffer.joined, buffer.dtype)));
         for segment in segments_used(u, plan, device, tile) {

@@ -1,10 +1,11 @@
-//! Long regions, cut where the body of a loop ends.
+//! Cuts long regions where the body of a loop ends.
 //!
-//! In: nodes in tape order, which of them are alike, the most that a region holds. Out: parts. Must hold: a function of
-//! the nodes alone. So the same loop body gives regions of the same structure, for which kernels and plans are found
-//! again; cut at a fixed number of nodes, each would begin at another statement.
+//! In: nodes in tape order, a test whether two nodes are alike, the most nodes that a region holds. Out: parts. Must
+//! hold: the cut depends on the nodes alone. The same loop body then gives regions of the same structure, for which the
+//! caches have kernels and plans. A cut at a fixed number of nodes would let each region begin at another statement.
 
-/// The longest body that is looked for, as a part of what a region holds: shorter regions would gain nothing.
+/// A body is looked for only if a region holds at least this many of it. With longer bodies regions would become too
+/// short.
 const BODIES_MIN: usize = 4;
 
 /// Cuts `nodes` into parts of at most `most`.
@@ -22,9 +23,9 @@ pub(super) fn parts<T>(nodes: &[T], most: usize, alike: impl Fn(&T, &T) -> bool)
     parts
 }
 
-/// Where the first part ends: after as many whole bodies as fit, or after `most` nodes where none repeat.
+/// The end of the first part: after as many whole bodies as fit, or after `most` nodes where no body repeats.
 fn end<T>(nodes: &[T], most: usize, alike: &impl Fn(&T, &T) -> bool) -> usize {
-    // Two bodies in a row before the limit, each node like the one of the body before.
+    // A period repeats if each node of the last two bodies before the limit is like the node one period earlier.
     let repeats = |&period: &usize| (most - 2 * period..most).all(|n| alike(&nodes[n], &nodes[n - period]));
     let Some(period) = (1..=most / BODIES_MIN).find(repeats) else { return most };
     let first = (period..most).rev().find(|&n| !alike(&nodes[n], &nodes[n - period])).map_or(0, |n| n + 1 - period);

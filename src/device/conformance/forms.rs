@@ -221,6 +221,30 @@ fn what_is_computed_in_place_or_in_turn_is_what_the_host_computes() {
 }
 
 #[test]
+fn kernels_with_few_and_with_many_parameters_take_turns_on_the_same_arrays() {
+    agree(0.0, |work| {
+        let (given, out) = (work.given(varied(DType::F32, 1000, 0)), work.array(DType::F32, 1000));
+        // More words than fit beside a dispatch, so that they lie in a buffer, of which a group binds a part.
+        for (turn, parameters) in [100u32, 900, 100].into_iter().enumerate() {
+            let mut build = Build::new(Form::Map);
+            let (from, to) = (build.operand(DType::F32, Access::Read), build.operand(DType::F32, Access::Write));
+            let flat = build.flat();
+            let mut index = flat;
+            for parameter in 0..parameters {
+                // The eighth adds 1, and the last takes it away again.
+                let word = build.number(u32::from(parameter == 7 || parameter + 1 == parameters));
+                let op = if parameter + 1 == parameters { IndexOp::Sub } else { IndexOp::Add };
+                index = build.inst(InstOp::Index(op, index, word), DType::U32);
+            }
+            let x = build.load(from, index, Run::Any, None);
+            build.store(to, None, x, None);
+            work.kernel(build, Geometry::Map { elements: 1000 }, &[given, out]);
+            work.read(format!("turn {turn}"), out);
+        }
+    });
+}
+
+#[test]
 fn random_numbers_are_what_the_host_draws() {
     let key = RandomKey { seed: 0x1234_5678_9abc_def0, stream: 7, op: 3 }.words();
     agree(64.0, |work| {

@@ -11,13 +11,13 @@ use crate::fusion::source::{Source, source_of};
 use crate::graph::DType;
 use crate::kernels::ir::{Access, Form, Geometry, Inst, InstOp, Kernel, Operand, Run, reduce_plan, scan_plan};
 
-/// Instructions of a kernel with loads across, at most.
+/// The most instructions of a kernel with loads across.
 const ACROSS_INSTS_MAX: usize = 64;
-/// Sides of planes of such kernels, at least: half a tile.
+/// The shortest side of a plane for which loads run across: half a tile.
 const ACROSS_SIDE_MIN: u32 = 16;
 /// Elements of a tile in workgroup memory.
 const ACROSS_TILE_ELEMENTS: usize = 32 * 33;
-/// Bytes that its tiles take of a workgroup's memory, of which any GPU has 16 KiB.
+/// The most bytes of workgroup memory that such a kernel's tiles take. Every GPU has 16 KiB.
 const ACROSS_BYTES_MAX: usize = 16 << 10;
 
 impl Lowering<'_, '_> {
@@ -95,9 +95,9 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Marks loads that run across the space in the direction of the first such load, where a tile of each finds room in
-    /// workgroup memory and a plane of the space fills tiles. Short bodies only, which wait for memory: a kernel with such
-    /// loads takes one element at a time.
+    /// Marks the loads that run across the space in the same direction as the first of them, as far as their tiles fit
+    /// workgroup memory, if a plane of the space is large enough for tiles. Only short bodies are marked, because they
+    /// wait for memory: an invocation of a kernel with such loads takes elements one by one, not four at a time.
     fn run_across(&mut self) {
         let Some(&(_, from, to)) = self.across.first() else { return };
         let draws = |inst: &Inst| matches!(inst.op, InstOp::Random { .. });

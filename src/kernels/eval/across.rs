@@ -1,10 +1,12 @@
 //! Form `Map` where loads run across the flat index: transposes, with what is fused around them.
 //!
-//! In: planes of `stride` elements along the flat index by `extent` rows, and operands whose neighbours in memory lie along
-//! the rows' direction. A task takes a tile of a plane: it copies what the loads read there, whole cache lines at a time,
-//! turned into rows of a buffer that stays in a core's cache, and then evaluates the tile's rows.
+//! In: planes of `extent` rows, each of which is `stride` neighbours in the flat index, and operands whose neighbours
+//! in memory lie across the rows. A task takes tiles of a plane. It copies the elements that the loads read there,
+//! whole cache lines at a time, into the rows of a buffer that stays in a core's cache. Then it evaluates the tile row
+//! by row.
 //!
-//! Must hold: indices of such loads are made of the flat index and parameters alone, and grow by one from row to row.
+//! Must hold: the indices of such loads depend on the flat index and on parameters alone, differ from lane to lane, and
+//! grow by one from row to row.
 
 use super::frame::{BLOCK, Frame, Line, Place, Scene, Value, lines};
 use super::operand::HostOperand;
@@ -14,21 +16,21 @@ use crate::kernels::ir::{InstOp, Kernel, Run, Val};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Elements of a tile along the flat index, at most: each row of a tile is a block of its own.
+/// The most elements of a tile along the flat index. Each row of a tile is a block of its own.
 const LANES: usize = 128;
-/// As [`LANES`], where elements are only copied.
+/// The same limit for kernels that only copy elements.
 const LANES_COPIED: usize = 64;
-/// Rows of a tile, at most: of what is read that many elements lie together, which is some cache lines.
+/// The most rows of a tile. The loads read this many neighbours in memory, which are a few cache lines.
 const ROWS: usize = 64;
-/// Elements along the flat index, from which on tiles pay: each of their rows is a block of its own.
+/// The least `stride` for which tiles pay: with shorter rows, the cost of a block for each row is too high.
 const STRIDE_MIN: usize = 64;
 
 /// The passes over a kernel with loads across.
 #[derive(Debug)]
 pub(super) struct Tiled {
-    /// Where the loads read, over the lanes of a tile's first row.
+    /// Evaluates the indices of the loads, over the lanes of a tile's first row.
     pub indices: Stage,
-    /// Everything else, over the lanes of a row.
+    /// Evaluates everything else, over the lanes of a row.
     pub rows: Stage,
 }
 
@@ -115,13 +117,13 @@ struct Worker<'a> {
     rows: Frame<'a>,
     /// The operand to which the one load is copied.
     copy: Option<u16>,
-    /// What each load reads of the tile in hand, row after row.
+    /// For each load, the elements that it reads for the current tile, row after row.
     turned: Vec<Vec<Line>>,
     /// Blocks evaluated.
     blocks: u64,
 }
 
-/// Bytes from row to row of what was turned: rows don't lie a power of two apart, which would be one set of a cache.
+/// Bytes from row to row of `Worker::turned`. This is no power of two, because all rows would then share one cache set.
 fn pitch(width: usize) -> usize {
     LANES * width + size_of::<Line>()
 }
@@ -152,7 +154,8 @@ impl<'a> Worker<'a> {
                 None => (self.turned[number].as_mut_ptr().cast(), pitch(width)),
             };
             let from = &scene.operands[load.operand as usize];
-            // SAFETY: the buffer holds a tile; of an operand both ends were looked at, and nobody else writes the tile.
+            // SAFETY: the buffer holds a tile. For an operand, `span` checked both ends, and no other task writes this
+            // tile.
             unsafe {
                 match width {
                     1 => turn::<u8>(from, starts, rows, to, pitch),
@@ -199,7 +202,7 @@ unsafe fn turn<Word: Copy>(from: &HostOperand<'_>, starts: &[u32], rows: usize, 
         None => panic!("EVAL-1: elements {start}..{} of {}", start as usize + rows, source.len()),
     };
     let (groups, rest) = starts.as_chunks::<COLUMNS>();
-    // SAFETY: the caller's promise; columns were looked at.
+    // SAFETY: the caller's promise for `to`; `column` checks that each column lies in the operand.
     unsafe {
         for (group, starts) in groups.iter().enumerate() {
             let columns = starts.map(column);

@@ -53,7 +53,7 @@ pub(super) enum Value {
         /// Two's complement, not 0.
         step: u32,
     },
-    /// An index in runs, or a condition in runs of 1 and 0: `Arena::pieces` of the instruction.
+    /// An index in runs, or a condition in runs of 1 and 0. `Arena::pieces` holds the runs of the instruction.
     Pieces,
     /// An element a lane.
     Block(*const u8),
@@ -146,7 +146,7 @@ pub(super) struct Frame<'a> {
     pub folds: SmallVec<[Fold; 2]>,
     /// What folds do.
     pub mode: FoldMode,
-    /// Loads whose elements of the current block lie ready, and where.
+    /// Loads that are already done for the current block: the instruction, and the address of its elements.
     pub staged: SmallVec<[(u32, *const u8); 2]>,
     /// Blocks evaluated.
     pub blocks: u64,

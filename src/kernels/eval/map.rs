@@ -7,15 +7,15 @@ use super::stage::Stage;
 use crate::kernels::ir::{IndexOp, InstOp};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Columns from which on blocks are parts of columns: an instruction over fewer lanes costs more than it computes, and
-/// runs (`index`) cost less.
+/// The least height of columns for which blocks are parts of columns. With fewer lanes, the fixed cost of an
+/// instruction exceeds its computation, and runs (`index`) cost less.
 const COLUMN_MIN: usize = 256;
 
 /// How the elements are cut into blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Blocks {
     elements: usize,
-    /// Elements that are cut alike: a column, or all.
+    /// Elements of a column, or all elements where there are no columns.
     column: usize,
     /// Blocks of a column.
     parts: usize,
@@ -47,7 +47,8 @@ impl Blocks {
     }
 }
 
-/// The height of the columns that blocks are parts of, if they are: the least number by which the flat index is divided.
+/// The height of the columns of which blocks are parts: the least number by which the flat index is divided. `None`
+/// where blocks are cut regardless of columns.
 fn column(scene: &Scene<'_>, stage: &Stage, elements: usize) -> Option<usize> {
     let height = |&at: &u32| match scene.kernel.insts[at as usize].op {
         InstOp::Index(IndexOp::Div | IndexOp::Rem, of, by) if scene.kernel.inst(of).op == InstOp::Flat => {

@@ -1,8 +1,8 @@
-//! Conditions on indices over the lanes of a block: comparisons, guarded loads and selects that go run by run.
+//! Comparisons, guarded loads and selects that go through the lanes of a block run by run.
 //!
-//! In: conditions and indices as runs. Out: what the instruction yields, without an index or a byte of a condition for
-//! each lane: an edge costs a run, the interior is copied, or read where it lies. `None` where runs do not say it, and
-//! `block` goes lane by lane.
+//! In: conditions and indices as runs. Out: the instruction's value, made without an index or a byte of a condition for
+//! each lane. Each edge of an array costs a run; its interior is copied, or read in place. The result is `None` where
+//! the arguments are not in runs: `block` then goes lane by lane.
 
 use super::frame::{Frame, Place, Value};
 use super::index::{self, Piece};
@@ -145,8 +145,8 @@ impl Frame<'_> {
     }
 }
 
-/// From which element on a guarded load may be read where it lies: the guard holds for one run of neighbours, and what
-/// the other lanes see then, which nobody looks at, lies in the operand, too.
+/// The first element of a guarded load that may be read in place: the guard holds for one run of neighbours, and the
+/// elements of the other lanes, whose values are not used, lie in the operand, too.
 fn read_in_place(on: &[Piece], index: &[Piece], lanes: usize, elements: usize) -> Option<u32> {
     let mut found = None;
     let mut several = false;

@@ -45,11 +45,11 @@ pub(super) enum Part {
     Finish,
     /// In a `Map`: the indices of loads that run across.
     Indices,
-    /// In a `Map`: everything but these.
+    /// In a `Map`: everything but the indices of loads that run across.
     Rows,
 }
 
-/// The passes of a kernel, whatever it runs on.
+/// The passes of a kernel, which depend on the kernel alone.
 #[derive(Debug)]
 pub(super) struct Passes {
     /// `Part::Uniform`.
@@ -112,7 +112,7 @@ pub(super) fn arguments(inst: &Inst, mut f: impl FnMut(Val)) {
     }
 }
 
-/// The arguments of which an instruction's value may be one, and no copy of it.
+/// The arguments of an instruction whose memory may become its value without a copy.
 fn choices(inst: &Inst) -> &[Val] {
     match &inst.op {
         InstOp::Apply(ElementOp::Select, args) => &args[1..],

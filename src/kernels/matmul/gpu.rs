@@ -1,9 +1,10 @@
 //! The matrix product on a GPU, by tiles of both factors ([`tiles`]) or with one of them read once ([`thin`]).
 //!
 //! In: sizes and segment counts. Out: passes of one module, over slices of the terms (`Split`). A slice of more terms
-//! than a pass adds takes several passes, each of which adds its sum to the result of the one before. Of several slices,
-//! the sums are partial results in the scratch operand, and a last pass of a second module adds them. Parameters of the
-//! first module from `OWN_WORDS` on: `PARAMS`; of the second: outputs, slices, lanes of an output.
+//! than a pass adds takes several passes, each of which adds its sum to the result of the one before. Where there are
+//! several slices, their sums are partial results in the scratch operand, and a last pass, of a second module, adds
+//! them. The parameters of the first module, from `OWN_WORDS` on, are `PARAMS`; those of the second are outputs,
+//! slices, and lanes of an output.
 //!
 //! Must hold: MATMUL-1. Nothing depends on the rounding of a difference, which a driver's compiler may rearrange. Terms
 //! beyond the last one are zeros, in both factors.
@@ -85,7 +86,9 @@ fn ends(terms_max: u32) -> String {
     let rows = select(0u, m, live);
     let columns = select(0u, n, live);
     let first = select(0u, min(slice * terms + start, k), live);
-    let last = select(0u, min(min(start + {terms_max}u, terms) + slice * terms, k), live);
+    // The last slice may reach past what 32 bits hold, the terms that it has do not.
+    let begin = min(slice * terms, k);
+    let last = select(0u, begin + min(min(start + {terms_max}u, terms), k - begin), live);
 "
     )
 }

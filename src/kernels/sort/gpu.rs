@@ -1,12 +1,12 @@
-//! Stable argsort on a GPU. Lines of up to `SORT_BLOCK` elements go through a bitonic network in workgroup memory, compared
-//! by (key, position), in one pass; longer ones are sorted by digits (`radix`).
+//! Stable argsort on a GPU. Lines of up to `SORT_BLOCK` elements go through a bitonic network in workgroup memory, in
+//! one pass, which compares pairs (key, position). Longer lines are sorted by digits (`radix`).
 //!
-//! In: sizes. Out: passes over `[keys, out]`, of long lines over `[keys, out, scratch]`. Short lines are padded to a
-//! power of two; padding has positions from `len` on and sorts last, and several lines share a block.
+//! In: sizes. Out: passes over `[keys, out]`, or over `[keys, out, scratch]` for long lines. Short lines are padded to
+//! a power of two; padding has positions from `len` on and sorts last, and several lines share a block.
 //! Parameters from `OWN_WORDS` on: before, len, lines, log2 of the padded length, 1 for descending.
 //!
-//! Must hold: keys become unsigned integers of the same order, NaN greatest, -0 as 0; the position breaks ties, so
-//! that no two elements are equal and the network is stable.
+//! Must hold: keys become unsigned integers of the same order. NaN is the greatest, and -0 equals 0. In the network the
+//! position breaks ties, so that no two elements are equal and the sort is stable.
 
 use super::radix;
 use crate::error::{Error, ErrorKind};
@@ -25,7 +25,7 @@ const DESCENDING: usize = OWN_WORDS + 4;
 /// The passes of an argsort.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` for more than 2^32 padded elements, or words of scratch.
+/// `ErrorKind::Unsupported` where the padded lines, or the scratch in words, would exceed `u32::MAX`.
 pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<Vec<Pass>, Error> {
     let Library::ArgSort { dtype, before, len, after, descending } = *library else {
         panic!("LIB-1: {} is no sort", library.name());
@@ -35,7 +35,7 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
         return Ok(vec![]);
     }
     let padded = (len as u64).next_power_of_two();
-    if (lines * padded).max(library.scratch_words()) > u32::MAX as u64 {
+    if library.scratch_words() > u32::MAX as u64 {
         return Err(Error::new(ErrorKind::Unsupported, format!("a sort of {lines} lines of {len} on a GPU")));
     }
     let lines = lines as u32;
@@ -82,7 +82,7 @@ pub(super) fn ordered(dtype: DType) -> &'static str {
     }
 }
 
-/// Operands, and `key(line, position)` and `in_order(..)`.
+/// A module with the operands and the functions `key(line, position)` and `in_order(..)`.
 fn common(dtype: DType, segments: [u8; 2]) -> Module {
     let mut module = Module::new();
     module.operand("keys", storage(dtype), segments[0]);

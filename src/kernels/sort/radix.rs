@@ -1,10 +1,12 @@
 //! Stable argsort of long lines on a GPU, by digits of 8 bits from the lowest on.
 //!
-//! In: sizes. Out: passes over `[keys, out, scratch]`. A line is cut into tiles of [`TILE`] elements, one a workgroup.
+//! In: sizes. Out: passes over `[keys, out, scratch]`. A line is cut into tiles of [`TILE`] elements. A workgroup takes
+//! one tile.
 //! For each digit: `count` counts the digits of each tile, `rank` sums these counts along each line's tiles, and `move`
 //! sorts a tile by the digit in workgroup memory and writes its keys and positions where they belong.
-//! Scratch holds, in this order, keys (low words, high words), positions, keys again (digits move the keys to and fro;
-//! every other digit's positions lie in `out`), the counts `[line][digit][tile]`, and their sums `[line][digit]`.
+//! Scratch holds, in this order: keys (low words, then high words), positions, a second copy of the keys, the counts
+//! `[line][digit][tile]`, and their sums `[line][digit]`. Each digit moves the keys from one copy to the other, and the
+//! positions from scratch to `out` or back.
 //!
 //! Must hold: a tile keeps the order of equal digits; places follow from integer sums alone, so that the permutation
 //! does not depend on the order of invocations.
@@ -26,7 +28,7 @@ const LANES: u32 = 256;
 const EACH: u32 = TILE / LANES;
 /// log2 of `TILE`.
 const TILE_LOG2: u32 = TILE.ilog2();
-/// Lines of up to so many tiles are ranked by one invocation a digit.
+/// The most tiles of a line whose counts one invocation sums for each digit. Longer lines take a workgroup a digit.
 const FEW_TILES: u32 = 32;
 
 const BEFORE: usize = OWN_WORDS;
@@ -38,12 +40,15 @@ const DESCENDING: usize = OWN_WORDS + 4;
 const SHIFT: usize = OWN_WORDS + 5;
 /// The first word of scratch with the keys' words that hold the digit.
 const DIGITS: usize = OWN_WORDS + 6;
-/// The first word of scratch with the keys, and where they go.
+/// The first word of scratch from which the digit reads the keys.
 const KEYS: usize = OWN_WORDS + 7;
+/// The first word of scratch to which it moves them.
 const KEYS_TO: usize = OWN_WORDS + 8;
-/// The first word of scratch with positions, where they lie there.
+/// The first word of scratch with the positions. Odd digits read them there, even digits write them there.
 const PLACES: usize = OWN_WORDS + 9;
+/// The first word of scratch with the counts.
 const COUNTS: usize = OWN_WORDS + 10;
+/// The first word of scratch with the sums of the counts.
 const SUMS: usize = OWN_WORDS + 11;
 
 /// One digit of the sort, and where its keys and positions lie.
@@ -52,7 +57,7 @@ struct Digit {
     dtype: DType,
     number: u32,
     digits: u32,
-    /// Of keys, result and scratch.
+    /// The number of segments of the keys, of the result and of scratch.
     segments: [u8; 3],
 }
 
@@ -65,7 +70,7 @@ impl Digit {
         self.number + 1 == self.digits
     }
 
-    /// Words of a key.
+    /// 32-bit words of a key.
     fn words(self) -> u32 {
         if self.dtype.is_wide() { 2 } else { 1 }
     }
@@ -80,12 +85,12 @@ impl Digit {
         word == u32::from(self.is_high())
     }
 
-    /// What the text that counts it depends on, beside the segments.
+    /// The part of the key of `count`'s text that names what the text depends on, besides the segments.
     fn count_key(self) -> String {
         if self.is_first() { self.dtype.to_string() } else { "words".to_string() }
     }
 
-    /// The same of the text that moves its tiles.
+    /// The same part of the key of `move`'s text.
     fn move_key(self) -> String {
         let part = match (self.is_first(), self.is_last(), self.number % 2) {
             (true, true, _) => "only",
@@ -98,7 +103,7 @@ impl Digit {
         format!("{part} {from}{}", if self.is_high() { " high" } else { "" })
     }
 
-    /// The operands that the text which counts it binds, and that which moves its tiles.
+    /// The operands that `count` binds, and the operands that `move` binds.
     fn operands(self) -> [Vec<u16>; 2] {
         match (self.is_first(), self.is_last()) {
             (true, true) => [vec![0, 2], vec![0, 1, 2]],
@@ -107,7 +112,7 @@ impl Digit {
         }
     }
 
-    /// A module with these operands, and of first digits `key(line, i)`.
+    /// A module that binds these operands. With the keys among them, it also has the function `key(line, i)`.
     fn module(self, operands: &[u16]) -> Module {
         let mut module = Module::new();
         for &operand in operands {
@@ -133,7 +138,7 @@ impl Digit {
 /// The passes that sort `lines` lines.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` for more workgroups than a grid holds.
+/// `ErrorKind::Unsupported` where a pass needs more workgroups than a grid holds.
 pub(super) fn passes(
     dtype: DType,
     [before, len, lines]: [u32; 3],
@@ -145,7 +150,7 @@ pub(super) fn passes(
     let digits = sort_digits(dtype);
     let total = len * lines;
     let words = if dtype.is_wide() { 2 } else { 1 };
-    // Keys that one digit moves are sorted at once: no copy of them is needed.
+    // Keys of one digit are sorted by a single move, which needs no copy of them.
     let copies = if digits > 1 { total * (2 * words + 1) } else { 0 };
     let sums = copies + lines * SORT_DIGITS as u32 * tiles;
     let mut passes = Vec::new();
@@ -175,7 +180,7 @@ pub(super) fn passes(
     Ok(passes)
 }
 
-/// The line and the tile of a workgroup.
+/// Statements that name the line and the tile of a workgroup.
 fn place() -> String {
     format!(
         "    let tiles = params[{TILES}];
@@ -189,7 +194,8 @@ fn place() -> String {
     )
 }
 
-/// Declares `word{k}`, the word with the digit of element `k * 256 + lid` of the tile, and of first digits `key{k}`.
+/// Statements that declare `word{k}`, the word with the digit of element `k * 256 + lid` of the tile. For the first
+/// digit they also declare `key{k}`, the whole key.
 fn load_words(digit: Digit) -> String {
     let mut text = String::new();
     for k in 0..EACH {
@@ -207,6 +213,7 @@ fn load_words(digit: Digit) -> String {
     text
 }
 
+/// The module that counts the digits of each tile.
 fn count(digit: Digit, operands: &[u16]) -> String {
     let mut module = digit.module(operands);
     module.add(&format!("var<workgroup> counts: array<atomic<u32>, {SORT_DIGITS}>;\n"));
@@ -228,7 +235,7 @@ fn count(digit: Digit, operands: &[u16]) -> String {
     module.finish(&text)
 }
 
-/// Sums the counts of each digit along a line of few tiles.
+/// The module that sums the counts of each digit along lines of few tiles.
 fn rank_few(digit: Digit) -> String {
     digit.module(&[2]).finish(&format!(
         "    if (index >= params[{LINES}]) {{ return; }}
@@ -246,8 +253,8 @@ fn rank_few(digit: Digit) -> String {
     ))
 }
 
-/// Statements that make `name` of each invocation its sum with those of the invocations before it, through `mem` from
-/// `at` on, in steps that are written out. Barriers before its first write are the caller's.
+/// Statements that add to `name` of each invocation the values of all invocations before it. They exchange values in
+/// `mem` from `at` on. The caller has to place a barrier before them if `mem` is in use.
 fn running_sum(name: &str, at: u32) -> String {
     let mut text = String::new();
     for step in 0..LANES.ilog2() {
@@ -262,7 +269,7 @@ fn running_sum(name: &str, at: u32) -> String {
     text
 }
 
-/// Sums the counts of a digit along a line, four tiles an invocation at a time.
+/// The module that sums the counts of a digit along a line. An invocation takes four tiles at a time.
 fn rank(digit: Digit) -> String {
     let mut module = digit.module(&[2]);
     module.add(&format!("var<workgroup> mem: array<u32, {}>;\n", 2 * LANES));
@@ -302,10 +309,11 @@ fn rank(digit: Digit) -> String {
     ))
 }
 
-/// Sorts a tile by the digit, and moves it.
+/// The module that sorts a tile by the digit and moves it to its places.
 fn move_tile(digit: Digit, operands: &[u16]) -> String {
     let mut module = digit.module(operands);
-    // Neighbours of 16 elements that one invocation reads lie in different banks for neighbouring invocations.
+    // An invocation of `split` reads 16 neighbouring elements. `slot` puts the elements that neighbouring invocations
+    // read at the same time into different banks.
     module.add(&format!(
         "var<workgroup> mem: array<u32, {TILE}>;
 fn slot(i: u32) -> u32 {{ return i ^ ((i >> 5u) & 15u); }}
@@ -324,7 +332,7 @@ fn slot(i: u32) -> u32 {{ return i ^ ((i >> 5u) & 15u); }}
     text.push_str(&load_words(digit));
     for k in 0..EACH {
         let at = k * LANES;
-        // What lies behind the line's end is sorted behind all of it.
+        // Lanes behind the line's end get the greatest digit and the greatest positions: they are sorted last.
         let _ = writeln!(
             text,
             "    mem[slot({at}u + lid)] = (select(255u, (word{k} >> params[{SHIFT}]) & 255u, {at}u + lid < count) << {TILE_LOG2}u) | ({at}u + lid);"
@@ -340,8 +348,8 @@ fn slot(i: u32) -> u32 {{ return i ^ ((i >> 5u) & 15u); }}
     module.finish(&text)
 }
 
-/// Sorts the tile, which lies in `mem`, by its digits, two bits at a time: counts of the four values in bytes of a word,
-/// their sums over invocations in halves of two words.
+/// Sorts the tile in `mem` by its digits, two bits at a time. An invocation counts the four values of its elements in
+/// the bytes of one word; the sums of these counts over all invocations take the halves of two words.
 fn split(text: &mut String) {
     let _ = writeln!(
         text,
@@ -399,7 +407,8 @@ fn split(text: &mut String) {
     text.push_str("    workgroupBarrier();\n    }\n");
 }
 
-/// Declares `to{k}`, where the element of the tile that comes at `k * 256 + lid` belongs, counted over all lines.
+/// Statements that declare `to{k}`: the place, counted over all lines, of the element that stands at `k * 256 + lid` of
+/// the sorted tile.
 fn places(text: &mut String) {
     for k in 0..EACH {
         let at = k * LANES;
@@ -422,7 +431,7 @@ fn places(text: &mut String) {
     }
 }
 
-/// Moves the keys, but for the last digit, and the positions.
+/// Statements that move the positions and, unless the digit is the last one, the keys.
 fn write_moved(digit: Digit, text: &mut String) {
     let mask = TILE - 1;
     let exchange = |text: &mut String, name: &str, of: &dyn Fn(u32) -> String, store: &dyn Fn(u32) -> String| {

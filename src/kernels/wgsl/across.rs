@@ -1,11 +1,12 @@
 //! The entry point Map where loads run across the flat index: transposes, with what is fused around them.
 //!
-//! The space is a stack of planes, `stride` elements along the flat index by `extent` rows. A workgroup takes tiles of 32
-//! by 32 elements of a plane: it loads a tile along the rows' direction, where its elements are neighbours in memory, into
-//! workgroup memory, and works on it along the flat index, where what it stores are neighbours.
+//! The space is a stack of planes. A plane has `extent` rows of `stride` elements; the elements of a row are neighbours
+//! in the flat index. A workgroup takes tiles of 32 by 32 elements of a plane. It loads a tile into workgroup memory
+//! across the rows, in which direction the loaded elements are neighbours in memory. Then it works on the tile along
+//! the rows, in which direction the stored elements are neighbours in memory.
 //!
-//! Must hold: WGSL-3, the loop over tiles depends on parameters and on the workgroup's number alone; indices of loads that
-//! run across are made of the flat index and parameters alone.
+//! Must hold: WGSL-3: the loop over tiles depends on parameters and on the workgroup's number alone. The indices of
+//! loads that run across depend on the flat index and on parameters alone.
 
 use super::body::Body;
 use super::forms::{Shared, no_fold};
@@ -14,21 +15,21 @@ use super::types::{storage, to_storage};
 use crate::kernels::ir::{ACROSS_TILE, InstOp, Kernel, Level, Run, Val, WORKGROUP, header};
 use crate::kernels::verify::arguments;
 
-/// Elements between rows of a tile in workgroup memory: one more than it has, so that a column lies in all banks.
+/// Elements from row to row of a tile in workgroup memory: one more than a row has, so that a column lies in all banks.
 const PITCH: u32 = ACROSS_TILE + 1;
-/// Rows of a tile that the workgroup takes at a time.
+/// Rows of a tile that the workgroup takes in one round.
 const ROWS: u32 = WORKGROUP / ACROSS_TILE;
 
 fn array(val: Val) -> String {
     format!("tile{}", val.0)
 }
 
-/// The element of a load that runs across, in workgroup memory, at the place of the round in hand.
+/// The expression that reads the element of a load across from workgroup memory, for the current round.
 pub(super) fn taken(body: &Body, val: Val) -> String {
     format!("{}[tile_x * {PITCH}u + tile_y + {}u]", array(val), body.round * ROWS)
 }
 
-/// The loads that run across.
+/// The loads that run across: the instruction, its operand and its index.
 fn loads(kernel: &Kernel) -> Vec<(Val, u16, Val)> {
     let load = |(number, inst): (usize, &crate::kernels::ir::Inst)| match inst.op {
         InstOp::Load { operand, index, run: Run::Across { .. }, .. } => Some((Val(number as u32), operand, index)),
@@ -37,7 +38,7 @@ fn loads(kernel: &Kernel) -> Vec<(Val, u16, Val)> {
     kernel.insts.iter().enumerate().filter_map(load).collect()
 }
 
-/// The instructions that vary with the element and that these indices are made of, in order.
+/// The instructions of level `Element` that these indices depend on, in order.
 fn cone(kernel: &Kernel, indices: impl Iterator<Item = Val>) -> Vec<Val> {
     let mut needed = vec![false; kernel.insts.len()];
     indices.for_each(|index| needed[index.0 as usize] = true);
@@ -92,12 +93,12 @@ pub(super) fn map(body: &mut Body, shared: &mut Shared) {
     body.line("}");
 }
 
-/// Fills the tiles in workgroup memory: neighbouring invocations load what neighbours in memory.
+/// Fills the tiles in workgroup memory. Neighbouring invocations load elements that are neighbours in memory.
 fn fill(body: &mut Body, shared: &mut Shared, stride: &str, extent: &str) {
     let loads = loads(body.kernel);
     let cone = cone(body.kernel, loads.iter().map(|load| load.2));
     let rounds = body.kernel.rounds();
-    // Names of these rounds are apart from those of the body's.
+    // These rounds are numbered after the body's, so that their names differ.
     let each = |body: &mut Body, write: &mut dyn FnMut(&mut Body, u32)| {
         for round in 0..rounds {
             body.round = rounds + round;

@@ -93,7 +93,7 @@ pub fn grid(kernel: &Kernel, words: &[u32; HEADER_WORDS as usize]) -> [u32; 3] {
         Form::Reduce { .. } => {
             let chunks =
                 if words[header::PHASE] == 1 { words[header::CHUNK_END] - words[header::CHUNK_BEGIN] } else { 1 };
-            (items * chunks).div_ceil(WORKGROUP >> words[header::LANES_LOG2])
+            (items.div_ceil(kernel.outer_width()) * chunks).div_ceil(WORKGROUP >> words[header::LANES_LOG2])
         }
     };
     rows(groups).expect("GRID-3: fewer workgroups than elements of 32-bit indices fill")

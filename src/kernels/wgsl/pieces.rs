@@ -98,7 +98,8 @@ impl Module {
     }
 }
 
-/// What the key of a text says of the segments of its operands, on which the text depends: nothing where each has one.
+/// The part of a text's key that names the segments of its operands, on which the text depends. It is empty where each
+/// operand has one segment.
 pub(crate) fn segments_key(segments: &[u8]) -> String {
     if segments.iter().all(|&count| count <= 1) { String::new() } else { format!(" {segments:?}") }
 }
@@ -108,7 +109,7 @@ fn buffer(name: &str, segments: u8, segment: u8) -> String {
     if segments > 1 { format!("{name}_{segment}") } else { name.to_string() }
 }
 
-/// The grid of so many workgroups.
+/// The grid of `groups` workgroups. `what` names the op in the error.
 ///
 /// # Errors
 /// `ErrorKind::Unsupported` where there are more than a grid holds.

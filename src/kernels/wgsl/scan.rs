@@ -1,16 +1,17 @@
 //! The entry point Scan around a kernel's body.
 //!
-//! A workgroup walks a line, or a chunk of one, in tiles of 256 elements, as many tiles at a time as the kernel has
-//! rounds (`Kernel::rounds`): what they go through in workgroup memory they go through together. Where there are many
-//! lines along a slow dimension, an invocation walks a line, or a chunk of one, and its neighbours those beside it, so
-//! that they read neighbouring addresses (`ScanPlan::lanes_log2`).
+//! A workgroup walks a line, or a chunk of one, in tiles of 256 elements. A step takes as many tiles as the kernel has
+//! rounds (`Kernel::rounds`); these tiles share the barriers of workgroup memory. Where many lines lie along a slow
+//! dimension, each invocation walks a line, or a chunk of one, by itself. Neighbouring invocations then walk
+//! neighbouring lines, so that they read neighbouring addresses (`ScanPlan::lanes_log2`).
 //!
-//! The kernel has scratch. Where lines alone don't fill a GPU they are cut into chunks (`scan_plan`): phase 1 writes
-//! what each chunk does to the value before it, phase 2 begins each chunk behind those before it. Both evaluate the
-//! elements.
+//! A kernel that scans in phases has scratch. Where the lines alone do not fill a GPU, they are cut into chunks
+//! (`scan_plan`). Phase 1 writes the total of each chunk to scratch. Phase 2 begins each chunk with the totals of the
+//! chunks before it. Both phases evaluate the elements.
 //!
-//! Must hold: what a line gives does not depend on how many workgroups run; scans of a kernel in phases don't depend on
-//! each other, and it raises no fault (`Kernel::scans_in_phases`): in phase 1 no value behind a scan is right.
+//! Must hold: the values of a line do not depend on how many workgroups run. In a kernel with phases no scan depends on
+//! another, and no instruction raises a fault (`Kernel::scans_in_phases`), because values after a scan are wrong in
+//! phase 1.
 
 use super::body::Body;
 use super::forms::{Shared, no_fold};
@@ -32,7 +33,7 @@ pub(super) fn scan(body: &mut Body, shared: &mut Shared) {
     }
 }
 
-/// Lines that a workgroup walks each.
+/// Writes the statements of a workgroup that walks a line, or a chunk of one.
 fn lines(body: &mut Body, scans: &[Scan], in_phases: bool) {
     place(body, in_phases);
     begin(body, scans, OF_TILES);
@@ -64,7 +65,7 @@ fn lines(body: &mut Body, scans: &[Scan], in_phases: bool) {
     }
 }
 
-/// Lines that an invocation walks each, in phases.
+/// Writes the statements of an invocation that walks a line, or a chunk of one, by itself. The kernel has phases.
 fn columns(body: &mut Body, scans: &[Scan]) {
     let parameter = |at: usize| body.memory.parameter(at);
     let (begins, end, inner) = (parameter(header::BEGIN), parameter(header::END), parameter(header::INNER));
@@ -99,7 +100,7 @@ fn columns(body: &mut Body, scans: &[Scan]) {
     body.line("}");
 }
 
-/// What is known before the first element, and what scans begin with.
+/// Writes the instructions that do not vary with the element, and declares the variables of the scans.
 fn begin(body: &mut Body, scans: &[Scan], levels: Levels) {
     body.instructions(Level::Uniform, |_, _| {});
     body.instructions(Level::Outer, |_, _| {});
@@ -115,8 +116,8 @@ fn begin(body: &mut Body, scans: &[Scan], levels: Levels) {
     }
 }
 
-/// The loop over the elements from `start` to `stop`: steps of as many groups of `lanes` elements as there are rounds,
-/// of which this invocation takes the element `lane` each.
+/// Writes the loop over the elements from `start` to `stop`. Each step takes one group of `lanes` elements for each
+/// round; this invocation takes the element `lane` of each group.
 fn walk(body: &mut Body, lanes: u32, lane: &str, mut scan: impl FnMut(&mut Body, Val, Val)) {
     let inner = body.memory.parameter(header::INNER);
     let step = lanes * body.kernel.rounds();
@@ -144,7 +145,7 @@ fn walk(body: &mut Body, lanes: u32, lane: &str, mut scan: impl FnMut(&mut Body,
     body.line("}");
 }
 
-/// Which line, and what of it, this workgroup walks.
+/// Names the line, and the part of it, that this workgroup walks.
 fn place(body: &mut Body, in_phases: bool) {
     let parameter = |at: usize| body.memory.parameter(at);
     let (begin, end, inner) = (parameter(header::BEGIN), parameter(header::END), parameter(header::INNER));

@@ -1,7 +1,7 @@
-//! One scan of a kernel: its carry, and what it does with the elements that a step of the walk along a line brings.
+//! One scan of a kernel: its carry, and how it takes in the elements of a step of the walk along a line.
 //!
-//! In: the scan's argument for each round of a step. Out: statements that set its value, its carry, and what the chunk in
-//! hand does so far. Must hold: no element of a float sum passes through many additions ([`Levels`]).
+//! In: the scan's argument for each round of a step. Out: statements that set the scan's value, its carry, and the
+//! total of the current chunk. Must hold: no element of a float sum passes through many additions ([`Levels`]).
 
 use super::body::Body;
 use super::forms::{Shared, scratch_index, shared_name};
@@ -11,17 +11,17 @@ use super::types::{from_storage, from_words, to_storage, to_words, typed};
 use crate::graph::DType;
 use crate::kernels::ir::{InstOp, Val};
 
-/// Levels in which the parts of a float sum are added up, so that no element passes through many additions: each takes
-/// `1 << log2` sums of the one below, the last all that come.
+/// Levels in which the parts of a float sum are added up, so that no element passes through many additions. Each level
+/// adds `1 << log2` sums of the level below it and then passes its sum on. The last level adds all sums that reach it.
 #[derive(Clone, Copy)]
 pub(super) struct Levels {
     count: usize,
     log2: usize,
 }
 
-/// Of the sums of tiles: 32,768 tiles and more, more than a chunk has.
+/// Levels for the sums of tiles. They keep chains short for 32,768 tiles, which is more than a chunk has.
 pub(super) const OF_TILES: Levels = Levels { count: 5, log2: 3 };
-/// Of the elements of a line that one invocation walks, and of chunks.
+/// Levels for the elements of a line that one invocation walks, and for the totals of its chunks.
 pub(super) const OF_ELEMENTS: Levels = Levels { count: 8, log2: 2 };
 
 /// A scan of the kernel.
@@ -30,7 +30,7 @@ pub(super) struct Scan {
     pub(super) dtype: DType,
     pub(super) running: Running,
     components: Vec<DType>,
-    /// Tiles that are scanned at a time.
+    /// Tiles that a step scans together.
     rounds: usize,
     /// The workgroup arrays that its components go through ([`Scan::array`]).
     arrays: Vec<String>,
@@ -51,12 +51,12 @@ impl Scan {
         body.kernel.insts.iter().enumerate().filter_map(scan).collect()
     }
 
-    /// Names of the components of something.
+    /// The names of the variables that hold the components of `of`.
     pub(super) fn names(&self, of: &str) -> Vec<String> {
         (0..self.components.len()).map(|component| format!("{of}{}_{component}", self.val.0)).collect()
     }
 
-    /// Names of the components of something that each round has of its own.
+    /// The same names, but different for each round.
     fn locals(&self, body: &Body, of: &str) -> Vec<String> {
         self.names(of).iter().map(|name| body.local(name)).collect()
     }
@@ -65,14 +65,14 @@ impl Scan {
         format!("carry{}", self.val.0)
     }
 
-    /// Declares the part of the element `x` as variables of these names.
+    /// Declares variables of these names with the components of the element `x`.
     pub(super) fn declare(&self, body: &mut Body, names: &[String], x: &str) {
         for (name, value) in names.iter().zip(self.running.element(x)) {
             body.line(format!("var {name} = {value};"));
         }
     }
 
-    /// The workgroup array of a component in one of two halves of memory that steps take in turns.
+    /// The workgroup array of a component. There are two for each component, which the steps use in turns.
     fn array(&self, half: usize, round: usize, component: usize) -> &str {
         &self.arrays[(half * self.rounds + round) * self.components.len() + component]
     }
@@ -94,8 +94,9 @@ impl Scan {
         }
     }
 
-    /// Composes the parts of 256 invocations, each with all before it, and declares that of all as `whole`; several
-    /// such scans at a time. The steps are written out: nested loops count together on Mesa's software device.
+    /// Composes the part of each of 256 invocations with the parts of all invocations before it, for several scans at a
+    /// time. Declares the composition of all 256 parts as `whole`. The steps are written out, because Mesa's software
+    /// device counts the steps of nested loops together.
     fn compose_all(&self, body: &mut Body, parts: &[Vec<String>]) -> Vec<Vec<String>> {
         let earlier = self.names("earlier");
         body.line("workgroupBarrier();");
@@ -123,7 +124,7 @@ impl Scan {
         wholes
     }
 
-    /// Puts the part `later` behind the part in the variables `part`.
+    /// Composes the part in the variables `part` with the part `later`, which follows it.
     fn append(&self, body: &mut Body, part: &[String], later: &[String]) {
         let both = self.names("both");
         body.line("{");
@@ -138,7 +139,8 @@ impl Scan {
         body.line("}");
     }
 
-    /// Declares the element of each round, the scan's argument or what changes nothing, and its value `v`, to be set.
+    /// Declares the element of each round: the scan's argument, or the identity outside of the line. Declares the
+    /// variable of the scan's value, too, which is set later.
     fn elements(&self, body: &mut Body, arg: Val) {
         body.each_round(|body| {
             let (element, inside) = (self.element(body), body.local("inside"));
@@ -153,12 +155,12 @@ impl Scan {
         body.local(&format!("element{}", self.val.0))
     }
 
-    /// The inclusive scans of the tiles of all rounds and the carry, and what the chunk does so far.
+    /// Sets the scan's value in the tiles of all rounds, its carry, and the total of the chunk so far.
     pub(super) fn tiles(&self, body: &mut Body, arg: Val) {
         self.elements(body, arg);
         let sums = self.running.is_float_sum();
         if sums && body.kernel.scratch.is_some() {
-            // The order of a chunk's own sum is free.
+            // Phase 1 needs only the sum of the chunk, so each invocation adds up its own elements.
             body.line("if (phase == 1u) {");
             body.each_round(|body| {
                 let element = self.element(body);
@@ -197,7 +199,7 @@ impl Scan {
         body.line("}");
     }
 
-    /// The values of all rounds, where this invocation walks the line.
+    /// Sets the scan's value in all rounds, where this invocation walks a line by itself.
     pub(super) fn column(&self, body: &mut Body, arg: Val) {
         self.elements(body, arg);
         let carry = self.carry();
@@ -234,7 +236,7 @@ impl Scan {
         }
     }
 
-    /// Adds a part to the levels: that of this round of the step whose number `step` holds.
+    /// Adds a part to the levels. `step` is the variable with the number of the step; `tile` has a part for each round.
     fn push(&self, body: &mut Body, levels: Levels, part: &str, step: &str) {
         let (names, identity) = (self.levels(levels), self.running.identity());
         let rounds = body.kernel.rounds();
@@ -258,13 +260,13 @@ impl Scan {
         }
     }
 
-    /// The variable that holds a float sum behind the chunks before this one.
+    /// The variable that holds a float sum's total over the chunks before this one.
     fn origin(&self) -> String {
         format!("origin{}", self.val.0)
     }
 
-    /// Sets the carry to the value behind the chunks before this one: each invocation composes neighbours of them.
-    /// Their parts begin at this word of scratch.
+    /// Sets the carry to the value after the chunks before this one. Each invocation composes the totals of some
+    /// neighbouring chunks. The scan's totals begin at this word of scratch.
     pub(super) fn begin_behind(&self, body: &mut Body, mut word: usize) {
         let Some(scratch) = body.kernel.scratch else { return };
         let before = self.names("before");
@@ -287,7 +289,7 @@ impl Scan {
         body.line("}");
     }
 
-    /// Declares what the chunk `chunk_of` does as `stored`: it lies in scratch from this word on.
+    /// Declares the total of the chunk `chunk_of` as `stored`. Reads it from scratch, from this word on.
     fn load_total(&self, body: &mut Body, scratch: u16, word: &mut usize) -> Vec<String> {
         let stored = self.names("stored");
         for (name, dtype) in stored.iter().zip(&self.components) {
@@ -303,7 +305,7 @@ impl Scan {
         stored
     }
 
-    /// As `begin_behind`, where an invocation walks the line.
+    /// Does the same as `begin_behind`, where an invocation walks a line by itself.
     pub(super) fn begin_column_behind(&self, body: &mut Body, mut word: usize) {
         let Some(scratch) = body.kernel.scratch else { return };
         let (before, carry) = (self.names("before"), self.carry());
@@ -330,7 +332,7 @@ impl Scan {
         body.line("}");
     }
 
-    /// Sets the total of a float sum to what the levels hold: of the invocation, or of all.
+    /// Sets the total of a float sum to the sum of the levels, of this invocation or of the whole workgroup.
     pub(super) fn sum_total(&self, body: &mut Body, levels: Levels, of_all: bool) {
         if !self.running.is_float_sum() {
             return;
@@ -344,7 +346,7 @@ impl Scan {
         }
     }
 
-    /// Writes what the chunk does. Returns the next word of scratch.
+    /// Writes the total of the chunk to scratch. Returns the next word of scratch.
     pub(super) fn store_total(&self, body: &mut Body, mut word: usize) -> usize {
         let Some(scratch) = body.kernel.scratch else { return word };
         for (name, dtype) in self.names("total").iter().zip(&self.components) {

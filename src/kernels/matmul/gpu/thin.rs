@@ -2,9 +2,10 @@
 //!
 //! In: a dtype, a [`Thin`], and how the operands lie. Out: one module, whose parameters `gpu::PARAMS` names.
 //!
-//! The terms of a sum are dealt to `lanes` lanes in turn. Where terms are neighbours in memory, an invocation is one
-//! lane of some lines of the matrix; where lines are, it is some lanes of one line. In both, neighbouring invocations
-//! read neighbours in memory, and an invocation has dozens of loads under way.
+//! The terms of a sum are dealt to `lanes` lanes in turn. Where neighbouring terms are neighbours in memory, an
+//! invocation is one lane of several lines of the matrix. Where neighbouring lines are, it is several lanes of one
+//! line. Either way, neighbouring invocations read neighbours in memory, and an invocation has dozens of loads in
+//! flight.
 //!
 //! Must hold: MATMUL-1: a lane adds eight terms one after the other, then eight such sums, then at most eight of those;
 //! lanes are added in pairs. The order of additions is the same however the operands lie.
@@ -16,10 +17,10 @@ use crate::kernels::wgsl::pieces::{Module, OWN_WORDS};
 use crate::kernels::wgsl::types::{storage, zero};
 use std::fmt::Write;
 
-/// Terms of a lane that are added one after the other, and such sums likewise.
+/// Terms that a lane adds one after the other to one run, and runs that it adds one after the other.
 const RUN: u32 = 8;
 
-/// What the statements of a module share.
+/// How a module addresses the matrix and the thin factor.
 struct Form {
     thin: Thin,
     terms_are_neighbours: bool,

@@ -110,8 +110,8 @@ fn sums(tiling: Tiling) -> impl Iterator<Item = (u32, u32)> {
     (0..tiling.rows).flat_map(move |r| (0..tiling.columns * tiling.lanes).map(move |c| (r, c)))
 }
 
-/// Where the vectors lie that an invocation loads: their terms, their places in a stage, and the elements of their lanes.
-/// Lines beyond the last are read as the last one, and not stored.
+/// Statements that name, for each vector that an invocation loads, its term, its slot, and the elements of its lanes.
+/// Lines beyond the last are read as the last line; their results are not stored.
 fn places(side: &Side, tiling: Tiling) -> String {
     let Side { name, start, lines, stride, lines_are_neighbours, slots } = side;
     let mut text = String::new();
@@ -134,7 +134,7 @@ fn places(side: &Side, tiling: Tiling) -> String {
     text
 }
 
-/// The sums of a run, of a block, of four blocks, and of the levels above.
+/// Statements that declare the sums of a run (`c`), of a block (`s`), of four blocks (`t`), and of the levels above.
 fn variables(tiling: Tiling, vec: &str) -> String {
     let mut text = String::new();
     for (r, c) in sums(tiling) {
@@ -271,7 +271,7 @@ fn carry(tiling: Tiling, vec: &str, step: u32) -> String {
     text
 }
 
-/// Stores the sums, those of the least terms first added to one another; added to what an earlier pass left.
+/// Adds up the sums of all levels, from the shortest to the longest, adds the result of the pass before, and stores it.
 fn results(tiling: Tiling) -> String {
     let count = sums(tiling).count() as u32;
     let mut text = String::new();
