@@ -5,9 +5,9 @@
 //!
 //! The rows are in `rows.rs`, their programs in `programs.rs`, and the same programs for PyTorch, JAX, CuPy and NumPy in
 //! `peers.py`. Each peer that can be imported there runs in a process of its own and waits. A round of a row measures
-//! Tidemill and each peer, one after the other; a figure is the median over all rounds. Every program ends with one
-//! number that is computed from its whole result, and a row whose numbers differ is marked as wrong. `--write` puts the
-//! table into a page, between the two marks that name the device.
+//! Tidemill and each peer, one after the other; a figure is the median over all rounds. The
+//! bench computes one number from all outputs of a program (`programs::check`), `peers.py` does the same, and a row marks
+//! each peer whose number differs from Tidemill's. `--write` replaces the table in a page of the documentation.
 
 mod page;
 mod peer;
@@ -26,7 +26,7 @@ use tidemill::{Array, DeviceKind, Result, Runtime, Session, Stats};
 const USAGE: &str =
     "peers [--device DEVICE] [--quick yes] [--only ROW,ROW] [--python PROGRAM] [--rounds N] [--write FILE]";
 
-/// What was asked for on the command line.
+/// The options of the command line.
 struct Options {
     device: String,
     /// Small arrays, to see whether all rows run.
@@ -46,7 +46,7 @@ impl Options {
     }
 }
 
-/// What was measured of one program: its times in milliseconds, and its number.
+/// One program's times in milliseconds, and the number that was computed from its outputs.
 #[derive(Clone, Debug, Default)]
 struct Measured {
     times_ms: Vec<f64>,
@@ -235,7 +235,7 @@ fn counts(stats: &Stats, turns: usize) -> String {
 }
 
 impl Figures {
-    /// The fastest peer whose number agrees.
+    /// The name and the time of the fastest peer among those that computed the same number as Tidemill.
     fn best(&self) -> Option<(&str, f64)> {
         let right = self.peers.iter().filter(|(_, measured)| self.agrees(measured));
         right.map(|(name, measured)| (name.as_str(), measured.median())).min_by(|a, b| a.1.total_cmp(&b.1))

@@ -3,7 +3,7 @@
 use crate::rows::{Input, Row};
 use tidemill::{Array, Result, Session};
 
-/// What the programs of a row read.
+/// The inputs of a row's program.
 #[derive(Default)]
 pub struct Inputs {
     pub arrays: Vec<Array>,
@@ -14,7 +14,7 @@ pub struct Inputs {
 /// Records a program; nothing has run when it returns.
 pub type Program = fn(&Session, &Inputs, usize) -> Result<Vec<Array>>;
 
-/// What ends the time of a turn.
+/// When the clock of a turn stops.
 #[derive(Clone, Copy)]
 pub enum Ends {
     /// All outputs are computed, and stay where they are.
@@ -156,7 +156,7 @@ pub fn blur(_: &Session, inputs: &Inputs, n: usize) -> Result<Vec<Array>> {
     one(sum.expect("there are nine parts") / 9.0)
 }
 
-/// A wave in a box, whose fields are updated through slices.
+/// Simulates a wave in a box. Each step updates the electric and the magnetic fields through slices.
 pub fn fdtd(session: &Session, _: &Inputs, n: usize) -> Result<Vec<Array>> {
     let mut e = session.zeros::<f64>([n, n]);
     let mut hx = session.zeros::<f64>([n, n - 1]);

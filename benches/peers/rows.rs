@@ -5,7 +5,7 @@ use crate::programs::{self as p, Ends, Program};
 /// One row. Its program, for arrays of `size`, is `program`; `inputs` are made before, and not timed.
 pub struct Row {
     pub name: &'static str,
-    /// What it computes, for the page.
+    /// The description of the workload that the page prints.
     pub what: &'static str,
     /// Sizes on a GPU and on a CPU; a row with none is left out there.
     pub gpu: &'static [usize],

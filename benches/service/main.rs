@@ -27,9 +27,9 @@ use std::time::Duration;
 use tidemill::DeviceKind;
 use tidemill::{Error, Runtime};
 
-/// The limit on waiting ops of all requests together: those of some 320 requests, which two cores answer in about 40 ms.
-/// Beyond this limit the runtime answers a request with `ErrorKind::Overloaded` at once. A service whose callers wait for
-/// 250 ms needs a limit of this size, so that an accepted request is answered before its caller gives up.
+/// The value of `RuntimeBuilder::ops_pending_max`: as many ops as some 320 requests record, which two cores compute in
+/// about 40 ms. The gather of a request beyond it fails at once with `ErrorKind::Overloaded`. The callers here wait for
+/// 250 ms, and this limit lets the runtime answer each request that it accepts before its caller gives up.
 const PENDING_OPS_MAX: u64 = 20 << 10;
 
 const PARTS: [&str; 6] = ["closed", "open", "mixed", "overload", "weight", "http"];

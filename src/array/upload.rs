@@ -211,7 +211,7 @@ pub(super) fn copied<T: Element>(home: &Arc<Home>, elements: &[T]) -> HostBuffer
 fn of_the_gpu<T: Element>(home: &Arc<Home>, elements: usize, pin: Option<DeviceId>, opens: bool) -> Option<HostBuffer> {
     let named = matches!(home.link.config.device, DeviceChoice::Gpu(_));
     let to_gpu = pin.map_or(named, |device| device == DeviceId::GPU);
-    // A bool takes a word there, which is nobody's slice of bools.
+    // The GPU keeps a bool in 4 bytes, so the caller's `[bool]` cannot be copied there as it is.
     let fits = T::DTYPE.bytes() == T::DTYPE.gpu_bytes() && elements * T::DTYPE.bytes() >= DIRECT_BYTES_MIN;
     let memory = if to_gpu && fits { leased(home, elements * T::DTYPE.bytes(), opens) } else { None };
     memory.map(|memory| HostBuffer::from_mapped(T::DTYPE, elements, memory))

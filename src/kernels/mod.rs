@@ -7,6 +7,7 @@
 pub mod element;
 pub mod eval;
 pub mod ir;
+mod launch;
 pub mod library;
 pub mod matmul;
 pub mod print;

@@ -53,6 +53,22 @@ fn operands(kernel: &Kernel) -> Result<(), String> {
     )
 }
 
+/// The level of an instruction that stands behind those of a kernel, for tests that write kernels.
+///
+/// # Panics
+/// Where its arguments have levels that do not join.
+#[cfg(test)]
+pub fn level_behind(kernel: &Kernel, op: &InstOp) -> Level {
+    match op {
+        InstOp::Flat | InstOp::Inner | InstOp::Scan { .. } => Level::Element,
+        InstOp::Outer => Level::Outer,
+        InstOp::Reduce { .. } => Level::Reduced,
+        _ => arguments(op)
+            .iter()
+            .fold(Level::Uniform, |level, arg| join(level, kernel.inst(*arg).level).expect("levels join")),
+    }
+}
+
 /// The values that an instruction uses.
 pub fn arguments(op: &InstOp) -> Vec<Val> {
     match op {

@@ -13,7 +13,7 @@ mod library;
 mod limits;
 mod memory;
 mod order;
-mod rig;
+pub(super) mod rig;
 mod work;
 
 use crate::graph::{DType, Scalar};

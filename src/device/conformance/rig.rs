@@ -12,6 +12,8 @@ use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, BufferId, DeviceId, RegionId, SessionId};
 use crate::injection::Injection;
 use crate::stats::Counters;
+#[cfg(feature = "gpu")]
+use crate::stats::Stats;
 use crate::timeline::Timeline;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +23,7 @@ const EVENT_WAIT: Duration = Duration::from_secs(60);
 
 /// The backends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Which {
+pub(in crate::device) enum Which {
     /// The host, first: the others are compared with it.
     Host,
     /// The fake device.
@@ -31,49 +33,54 @@ pub(super) enum Which {
 }
 
 impl Which {
-    pub(super) const ALL: [Which; 3] = [Which::Host, Which::Fake, Which::Gpu];
+    pub(in crate::device) const ALL: [Which; 3] = [Which::Host, Which::Fake, Which::Gpu];
 }
 
 /// A backend and its events.
-pub(super) struct Rig {
-    pub(super) handle: DeviceHandle,
-    pub(super) events: flume::Receiver<DeviceEvent>,
+pub(in crate::device) struct Rig {
+    pub(in crate::device) handle: DeviceHandle,
+    pub(in crate::device) events: flume::Receiver<DeviceEvent>,
+    counters: Arc<Counters>,
     batches: u64,
     /// The next buffer that no work has named.
-    pub(super) next_buffer: u64,
+    pub(in crate::device) next_buffer: u64,
 }
 
 /// What a batch came to.
 #[derive(Debug)]
-pub(super) struct Done {
-    pub(super) faults: Vec<u32>,
-    pub(super) data: Vec<(Transfer, Arc<HostBuffer>)>,
+pub(in crate::device) struct Done {
+    pub(in crate::device) faults: Vec<u32>,
+    pub(in crate::device) data: Vec<(Transfer, Arc<HostBuffer>)>,
 }
 
 impl Rig {
     /// Opens a backend; `None`, said aloud, where there is no adapter.
-    pub(super) fn open(which: Which, injection: Injection) -> Option<Rig> {
-        let (sender, events) = flume::unbounded();
+    pub(in crate::device) fn open(which: Which, injection: Injection) -> Option<Rig> {
         let device = if which == Which::Host { DeviceChoice::Host } else { DeviceChoice::Gpu(None) };
         let config = Config { device, injection, worker_threads: Some(2), ..Config::default() };
-        let opening = Opening {
-            config: Arc::new(config),
-            counters: Arc::new(Counters::default()),
-            timeline: Timeline::off(),
-            events: sender.into(),
-        };
-        let opened = match which {
+        Rig::opened(config, Timeline::off(), which == Which::Gpu, |opening| match which {
             Which::Host => opening.host(),
             Which::Fake => opening.fake(&DeviceInfo::toy(DeviceId::HOST, DeviceKind::Host)),
             #[cfg(feature = "gpu")]
             Which::Gpu => opening.gpu(None),
             #[cfg(not(feature = "gpu"))]
-            Which::Gpu => return None,
-        };
-        let required = std::env::var_os("TIDEMILL_REQUIRE_GPU").is_some_and(|v| v == "1");
-        match opened {
-            Ok(handle) => Some(Rig { handle, events, batches: 0, next_buffer: 1000 }),
-            Err(error) if which == Which::Gpu && !required => {
+            Which::Gpu => Err(Error::new(crate::error::ErrorKind::Device, "this build has no GPU backend")),
+        })
+    }
+
+    /// Opens a device with these settings. `None`, said aloud, if it may be missing on this machine, and is.
+    pub(in crate::device) fn opened(
+        config: Config,
+        timeline: Timeline,
+        may_be_missing: bool,
+        open: impl FnOnce(Opening) -> Result<DeviceHandle>,
+    ) -> Option<Rig> {
+        let (sender, events) = flume::unbounded();
+        let counters = Arc::new(Counters::default());
+        let opening = Opening { config: Arc::new(config), counters: counters.clone(), timeline, events: sender.into() };
+        match open(opening) {
+            Ok(handle) => Some(Rig { handle, events, counters, batches: 0, next_buffer: 1000 }),
+            Err(error) if may_be_missing && !is_gpu_required() => {
                 eprintln!("skipped, no adapter: {error}");
                 None
             }
@@ -81,24 +88,29 @@ impl Rig {
         }
     }
 
-    pub(super) fn tell(&self, instruction: DeviceInstruction) {
+    #[cfg(feature = "gpu")]
+    pub(in crate::device) fn stats(&self) -> Stats {
+        self.counters.read()
+    }
+
+    pub(in crate::device) fn tell(&self, instruction: DeviceInstruction) {
         self.handle.reach.instructions.send(instruction).unwrap();
     }
 
     /// Sends a batch.
-    pub(super) fn submit(&mut self, commands: Vec<Command>) -> BatchId {
+    pub(in crate::device) fn submit(&mut self, commands: Vec<Command>) -> BatchId {
         let id = BatchId(self.batches);
         self.batches += 1;
         self.tell(DeviceInstruction::Submit(Batch { id, region: RegionId(id.0), session: SessionId(0), commands }));
         id
     }
 
-    pub(super) fn event(&self) -> DeviceEvent {
+    pub(in crate::device) fn event(&self) -> DeviceEvent {
         self.events.recv_timeout(EVENT_WAIT).expect("an event within a minute")
     }
 
     /// Waits for the end of a batch, which must be the next to end.
-    pub(super) fn wait(&self, id: BatchId) -> Result<Done> {
+    pub(in crate::device) fn wait(&self, id: BatchId) -> Result<Done> {
         let mut data = Vec::new();
         loop {
             match self.event() {
@@ -118,20 +130,20 @@ impl Rig {
     }
 
     /// Sends a batch and waits for it.
-    pub(super) fn run(&mut self, commands: Vec<Command>) -> Result<Done, Error> {
+    pub(in crate::device) fn run(&mut self, commands: Vec<Command>) -> Result<Done, Error> {
         let id = self.submit(commands);
         self.wait(id)
     }
 
     /// Sends a batch of one readback and waits for it.
     #[track_caller]
-    pub(super) fn floats(&mut self, commands: Vec<Command>) -> Vec<f32> {
+    pub(in crate::device) fn floats(&mut self, commands: Vec<Command>) -> Vec<f32> {
         let done = self.run(commands).unwrap_or_else(|error| panic!("{error}"));
         done.data[0].1.as_slice::<f32>().unwrap().to_vec()
     }
 
     /// Tells it to end and waits until it has; what it reported by then.
-    pub(super) fn end(self) -> Vec<DeviceEvent> {
+    pub(in crate::device) fn end(self) -> Vec<DeviceEvent> {
         self.tell(DeviceInstruction::Stop);
         for thread in self.handle.threads {
             thread.join().unwrap();
@@ -139,28 +151,33 @@ impl Rig {
         self.events.drain().collect()
     }
 
-    pub(super) fn stop(self) {
+    pub(in crate::device) fn stop(self) {
         assert!(self.end().is_empty(), "nothing is reported that nobody waits for");
     }
 }
 
-pub(super) fn allocate(buffer: u64, bytes: u64) -> Command {
+/// Whether a missing adapter fails the tests of the GPU backend.
+pub(in crate::device) fn is_gpu_required() -> bool {
+    cfg!(feature = "gpu") && std::env::var_os("TIDEMILL_REQUIRE_GPU").is_some_and(|v| v == "1")
+}
+
+pub(in crate::device) fn allocate(buffer: u64, bytes: u64) -> Command {
     Command::Allocate { buffer: BufferId(buffer), bytes }
 }
 
-pub(super) fn free(buffer: u64) -> Command {
+pub(in crate::device) fn free(buffer: u64) -> Command {
     Command::Free { buffer: BufferId(buffer) }
 }
 
-pub(super) fn slot(buffer: u64, offset: u64, bytes: u64) -> Slot {
+pub(in crate::device) fn slot(buffer: u64, offset: u64, bytes: u64) -> Slot {
     Slot { buffer: BufferId(buffer), offset, bytes }
 }
 
-pub(super) fn upload<T: Element>(data: &[T], to: Slot) -> Command {
+pub(in crate::device) fn upload<T: Element>(data: &[T], to: Slot) -> Command {
     let from = HostBuffer::from_slice(data).shared();
     Command::Upload { from, first: 0, elements: data.len() as u64, to }
 }
 
-pub(super) fn readback(transfer: u64, from: Slot, dtype: DType, elements: u64) -> Command {
+pub(in crate::device) fn readback(transfer: u64, from: Slot, dtype: DType, elements: u64) -> Command {
     Command::Readback { transfer: Transfer(transfer), from, dtype, elements }
 }

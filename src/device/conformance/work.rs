@@ -10,7 +10,7 @@ use crate::host_buffer::HostBuffer;
 use crate::ids::BufferId;
 use crate::kernels::ir::*;
 use crate::kernels::library::Library;
-use crate::kernels::verify::{arguments, join, verify};
+use crate::kernels::verify::{level_behind, verify};
 use smallvec::{SmallVec, smallvec};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -196,14 +196,7 @@ impl Build {
     }
 
     pub(super) fn inst(&mut self, op: InstOp, dtype: DType) -> Val {
-        let level = match op {
-            InstOp::Flat | InstOp::Inner | InstOp::Scan { .. } => Level::Element,
-            InstOp::Outer => Level::Outer,
-            InstOp::Reduce { .. } => Level::Reduced,
-            _ => arguments(&op)
-                .iter()
-                .fold(Level::Uniform, |level, arg| join(level, self.kernel.inst(*arg).level).expect("levels join")),
-        };
+        let level = level_behind(&self.kernel, &op);
         self.kernel.insts.push(Inst { op, dtype, level });
         Val(self.kernel.insts.len() as u32 - 1)
     }

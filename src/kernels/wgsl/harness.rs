@@ -8,13 +8,13 @@ use super::Target;
 use super::dispatch::{KernelDispatch, dispatches};
 use crate::graph::DType;
 use crate::kernels::ir::{
-    Access, Form, Geometry, HEADER_WORDS, IndexCompare, IndexOp, Inst, InstOp, Kernel, Level, Monoid, Operand, Run,
-    Store, Tile, Val,
+    Access, Form, Geometry, HEADER_WORDS, IndexCompare, IndexOp, Inst, InstOp, Kernel, Monoid, Operand, Run, Store,
+    Tile, Val,
 };
 use crate::kernels::library::Pass;
 use crate::kernels::target::{FloatProfile, Precision};
 use crate::kernels::test_device::TestDevice;
-use crate::kernels::verify::{arguments, join, verify};
+use crate::kernels::verify::{level_behind, verify};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -247,14 +247,7 @@ impl Build {
     }
 
     pub(crate) fn inst(&mut self, op: InstOp, dtype: DType) -> Val {
-        let level = match op {
-            InstOp::Flat | InstOp::Inner | InstOp::Scan { .. } => Level::Element,
-            InstOp::Outer => Level::Outer,
-            InstOp::Reduce { .. } => Level::Reduced,
-            _ => arguments(&op)
-                .iter()
-                .fold(Level::Uniform, |level, arg| join(level, self.kernel.inst(*arg).level).expect("levels join")),
-        };
+        let level = level_behind(&self.kernel, &op);
         self.kernel.insts.push(Inst { op, dtype, level });
         Val(self.kernel.insts.len() as u32 - 1)
     }

@@ -26,7 +26,7 @@ fn many_arrays_are_uploaded_and_read_back_in_one_batch() {
     let spent = rig.stats().since(&before);
     assert_eq!((spent.submissions, spent.dispatches), (1, 0));
     assert_eq!((spent.bytes_uploaded, spent.bytes_read_back), (300 * 12, 300 * 12));
-    rig.stop();
+    rig.end();
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn an_upload_larger_than_the_staging_ring_takes_several_submissions_and_arrives(
     let done = rig.run(vec![allocate(1, elements * 4), upload, readback(0, all, DType::U32, elements)]).unwrap();
     assert!(done.data[0].1.bytes() == from.bytes());
     assert!(rig.stats().submissions > 1);
-    rig.stop();
+    rig.end();
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_view_that_is_held_delays_no_other_readback_and_keeps_its_bytes() {
         assert!(data.as_slice::<u32>().unwrap().iter().all(|v| *v == round as u32));
     }
     // Views outlive the device's threads, too.
-    rig.stop();
+    rig.end();
     assert_eq!(held[5].as_slice::<u32>().unwrap()[99_999], 5);
     assert_eq!(held[0].as_slice::<u32>().unwrap()[99_999], 0);
 }
@@ -71,5 +71,5 @@ fn empty_readbacks_and_batches_without_work_are_reported() {
     let done = rig.run(vec![allocate(1, 0), readback(3, slot(1, 0, 0), DType::F64, 0)]).unwrap();
     assert_eq!(done.data[0].1.as_slice::<f64>().unwrap(), [0f64; 0]);
     assert_eq!(rig.stats().submissions, 0);
-    rig.stop();
+    rig.end();
 }

@@ -48,7 +48,7 @@ fn an_allocation_that_cannot_be_made_fails_its_batch_and_names_the_op() {
     assert_blamed(&error, ErrorKind::OutOfMemory, &name, line);
     let done = rig.run(scale(2)).unwrap();
     assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
-    rig.stop();
+    rig.end();
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn who_names_an_allocation_that_could_not_be_made_runs_out_of_memory_too() {
     let line = line!() - 1;
     assert_blamed(&error, ErrorKind::OutOfMemory, &name, line);
     assert!(rig.run(scale(1)).is_ok());
-    rig.stop();
+    rig.end();
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_shader_that_does_not_compile_fails_its_batch_with_the_compilers_words() {
     assert_blamed(&error, ErrorKind::Internal, &name, line);
     assert!(error.message().contains("nonsense"), "{error}");
     assert_eq!(rig.stats().pipelines_compiled, 0);
-    rig.stop();
+    rig.end();
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_shader_whose_bindings_do_not_fit_fails_its_batch() {
         @compute @workgroup_size(1) fn main() { a[0] = f32(params[0]); }";
     let Some(mut rig) = rig_with(Config::default(), wgsl) else { return };
     assert_eq!(rig.run(scale(1)).unwrap_err().kind(), ErrorKind::Internal);
-    rig.stop();
+    rig.end();
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn what_wgpu_rejects_while_encoding_fails_the_batch_and_not_the_next() {
     commands.splice(1..1, [allocate(9, 64), odd]);
     assert_eq!(rig.run(commands).unwrap_err().kind(), ErrorKind::Internal);
     assert!(rig.run(scale(3)).is_ok());
-    rig.stop();
+    rig.end();
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn a_panic_over_a_submitted_batch_fails_that_batch_and_no_other() {
     assert_eq!(error.kind(), ErrorKind::Internal);
     assert!(error.message().contains("completing a batch panicked"), "{error}");
     assert!(rig.run(scale(3)).is_ok());
-    rig.stop();
+    rig.end();
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_panic_in_a_poll_of_a_healthy_device_costs_nothing_that_has_finished() {
         let done = rig.run(scale(first)).unwrap();
         assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
     }
-    rig.stop();
+    rig.end();
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_loss_that_the_completion_thread_finds_fails_what_flies_and_is_told() {
     assert!(matches!(rig.event(), DeviceEvent::Lost { replaced: true, .. }));
     let done = rig.run(scale(3)).unwrap();
     assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
-    rig.stop();
+    rig.end();
 }
 
 fn opening() -> Opening {
@@ -168,5 +168,5 @@ fn features_that_are_left_out_and_forced_segments_show_in_the_devices_numbers() 
     assert!(!info.features.f64 && !info.features.timestamps && !info.features.subgroups);
     assert_eq!((info.segment_shift, info.budget_bytes, info.batches_in_flight_max), (13, 64 << 20, 3));
     assert!(info.bindings_max >= 8 && info.costs.launch_us > 0.0 && info.costs.memory_gb_per_s > 0.0);
-    rig.stop();
+    rig.end();
 }

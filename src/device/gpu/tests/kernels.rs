@@ -35,7 +35,7 @@ fn a_kernel_reads_its_operands_and_parameters_and_is_counted() {
     let stats = rig.stats();
     assert_eq!((stats.dispatches, stats.submissions, stats.pipelines_compiled), (1, 1, 1));
     assert_eq!((stats.bytes_kernel_read, stats.bytes_kernel_written), (10, 20));
-    rig.stop();
+    rig.end();
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn slots_of_one_slab_are_operands_of_one_dispatch_and_each_dispatch_has_its_own_
     assert_eq!(floats(&mut rig, commands), [32.0 + 26.0, 64.0 + 26.0, 96.0 + 26.0, 128.0 + 26.0]);
     let stats = rig.stats();
     assert_eq!((stats.dispatches, stats.submissions, stats.pipelines_compiled), (5, 1, 1));
-    rig.stop();
+    rig.end();
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn copies_between_dispatches_keep_their_order() {
     ];
     let all = floats(&mut rig, commands);
     assert_eq!((all[0], all[64], all[128]), (0.0, 4.0, 20.0));
-    rig.stop();
+    rig.end();
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_freed_id_can_name_a_new_allocation_without_a_stale_bind_group() {
         ];
         assert_eq!(floats(&mut rig, commands), [round as f32 + 0.25; 4]);
     }
-    rig.stop();
+    rig.end();
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn an_allocation_that_is_made_again_is_the_same_or_replaces_the_old_one_everywhe
     };
     assert_eq!(run(&mut rig, vec![allocate(1, 16)]), [1.25; 4]);
     assert_eq!(run(&mut rig, vec![allocate(1, 512), upload(&[3.0f32; 4], a)]), [3.25; 4]);
-    rig.stop();
+    rig.end();
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn parameters_beyond_the_first_buffer_grow_it() {
     }
     commands.push(readback(0, a, DType::F32, 4));
     assert_eq!(floats(&mut rig, commands), [400.0; 4]);
-    rig.stop();
+    rig.end();
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn fault_words_that_are_set_are_reported_with_the_batch() {
     rig.run(vec![allocate(1, 16), allocate(2, 16), allocate(3, 1024)]).unwrap();
     assert_eq!(rig.run(commands([2.5, 5.0, 0.0])).unwrap().faults, [2, 9]);
     assert_eq!(rig.run(commands([5.0, 5.0, 5.0])).unwrap().faults, [0u32; 0]);
-    rig.stop();
+    rig.end();
 }
 
 const SORT: Library = Library::ArgSort { dtype: DType::F32, before: 1, len: 4, after: 1, descending: false };
@@ -161,7 +161,7 @@ fn a_library_pass_binds_the_operands_that_it_names_and_gets_the_launchs_fault_wo
     let done = rig.run(commands).unwrap();
     assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0]);
     assert_eq!(done.faults, [5]);
-    rig.stop();
+    rig.end();
 }
 
 fn plan(launches: Vec<Arc<Launch>>) -> Plan {
@@ -197,7 +197,7 @@ fn preparing_compiles_once_and_the_dispatch_compiles_nothing() {
     let (a, b, f) = (slot(1, 0, 16), slot(1, 256, 16), slot(1, 512, 16));
     rig.run(vec![allocate(1, 1024), dispatch(&launch(9.0, 9.0, 1e9, 0), a, b, f, 4)]).unwrap();
     assert_eq!(rig.stats().pipelines_compiled, 2);
-    rig.stop();
+    rig.end();
 }
 
 /// `out[i] = in[i] + in[i]` over a map of 4-wide invocations, as fusion would write it.
@@ -250,5 +250,5 @@ fn a_generated_kernel_runs_tile_by_tile() {
     assert!(out.iter().zip(&data).all(|(out, x)| *out == 2.0 * x));
     let stats = rig.stats();
     assert_eq!((stats.dispatches, stats.bytes_kernel_read, stats.bytes_kernel_written), (2, 10, 20));
-    rig.stop();
+    rig.end();
 }

@@ -40,7 +40,7 @@ fn check(without: Vec<&'static str>, stamped: bool) {
     for _ in 0..3 {
         rig.run(work()).unwrap();
     }
-    rig.stop();
+    rig.end();
     timeline.finish().unwrap();
     let text = std::fs::read_to_string(&path).unwrap();
     let json: Value = serde_json::from_str(&text).unwrap();
@@ -94,7 +94,7 @@ fn a_batch_of_several_submissions_is_stamped_in_its_last() {
     let done = rig.run(commands).unwrap();
     assert_eq!(done.data[0].1.as_slice::<f32>().unwrap(), [3.0; 256]);
     assert!(rig.stats().submissions > 1);
-    rig.stop();
+    rig.end();
     timeline.finish().unwrap();
     let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("trace.json")).unwrap()).unwrap();
     let events = json.as_array().or_else(|| json["traceEvents"].as_array()).unwrap();

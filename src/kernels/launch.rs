@@ -1,0 +1,139 @@
+//! Launches of generated kernels: their sizes, the part that a dispatch covers, and how reductions and scans are cut into
+//! chunks and lanes.
+//!
+//! In: extents. Out: [`ReducePlan`] and [`ScanPlan`]. Must hold: a cut is a function of shape and walk alone, so that the
+//! order of additions, and with it every bit, is too.
+
+/// The sizes of one launch of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Geometry {
+    /// Elements.
+    Map {
+        /// Elements of the iteration space.
+        elements: u32,
+    },
+    /// A reduction's sizes.
+    Reduce {
+        /// Kept elements.
+        outer: u32,
+        /// Reduced elements for each.
+        inner: u32,
+    },
+    /// A scan's sizes.
+    Scan {
+        /// Lines.
+        outer: u32,
+        /// Length of a line.
+        inner: u32,
+        /// From the end.
+        reverse: bool,
+    },
+}
+
+/// The part of a launch's space that one dispatch covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// First flat element (Map, full reductions).
+    pub begin: u32,
+    /// One past the last.
+    pub end: u32,
+    /// Flat index of the first element of the bound segment of tiled operands of 32 bits an element.
+    pub base: u32,
+    /// Flat index of the first element of the bound segment of tiled operands of 64 bits an element.
+    pub base_wide: u32,
+    /// Whether it is the last tile of its launch: a chunked reduction finishes here.
+    pub last: bool,
+}
+
+/// How a reduction is cut; a function of shape alone, so that the bits are too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReducePlan {
+    /// Inner elements a chunk folds, a power of two from 1,024 on.
+    pub chunk: u32,
+    /// Chunks an output takes.
+    pub chunks: u32,
+    /// log2 of the invocations that share a chunk, at most 8 (one workgroup of 256).
+    pub lanes_log2: u32,
+}
+
+/// Invocations of a workgroup of every generated kernel.
+pub const WORKGROUP: u32 = 256;
+
+/// How lines of a scan are cut; a function of shape alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScanPlan {
+    /// Elements of a chunk.
+    pub chunk: u32,
+    /// Chunks of a line.
+    pub chunks: u32,
+    /// [`COLUMN_LANES_LOG2`] where an invocation walks a line, 0 where a workgroup does.
+    pub lanes_log2: u32,
+}
+
+/// log2 of the lines that a workgroup of a scan walks where each of its invocations walks one.
+pub const COLUMN_LANES_LOG2: u32 = WORKGROUP.ilog2();
+
+/// How `outer` lines of `inner` elements each are cut, where the lines alone don't fill a GPU. Many lines along a slow
+/// dimension are walked by an invocation each.
+pub fn scan_plan(outer: u32, inner: u32, inner_fast: bool) -> ScanPlan {
+    const COLUMNS_MIN: u32 = 128;
+    const COLUMN_CHUNK_MIN: u32 = 64;
+    const COLUMN_CHUNKS_MAX: u32 = 256;
+    const INVOCATIONS: u32 = 1 << 18;
+    const LOOP_TURNS_MAX: u32 = 65_535;
+    if !inner_fast && outer >= COLUMNS_MIN {
+        let chunks = (INVOCATIONS / outer).min(COLUMN_CHUNKS_MAX).min(inner.div_ceil(COLUMN_CHUNK_MIN)).max(1);
+        // Mesa's software device leaves a loop after so many turns.
+        let chunks = chunks.max(inner.div_ceil(LOOP_TURNS_MAX));
+        let chunk = inner.div_ceil(chunks).max(1);
+        return ScanPlan { chunk, chunks: inner.div_ceil(chunk).max(1), lanes_log2: COLUMN_LANES_LOG2 };
+    }
+    const CHUNK_MIN: u32 = 1 << 12;
+    const CHUNKS_MAX: u32 = 4096;
+    let chunks = inner.div_ceil(CHUNK_MIN).min(CHUNKS_MAX / outer.max(1)).max(1);
+    let chunk = inner.div_ceil(chunks).max(1).next_multiple_of(WORKGROUP);
+    ScanPlan { chunk, chunks: inner.div_ceil(chunk).max(1), lanes_log2: 0 }
+}
+
+/// How a reduction of `outer` outputs over `inner` elements each is cut: lanes enough to cover a chunk at
+/// 16 elements a lane, chunks only where the outputs alone don't fill a GPU.
+pub fn reduce_plan(outer: u32, inner: u32, inner_fast: bool) -> ReducePlan {
+    const CHUNK_MIN: u32 = 1 << 13;
+    const CHUNKS_MAX: u32 = 2048;
+    const OUTPUTS_ENOUGH: u32 = 2048;
+    if !inner_fast {
+        return reduce_plan_side_by_side(outer, inner);
+    }
+    let mut chunks = 1;
+    if inner > CHUNK_MIN && outer < OUTPUTS_ENOUGH {
+        chunks = (inner.div_ceil(CHUNK_MIN)).min((CHUNKS_MAX / outer.max(1)).max(1));
+    }
+    // A power of two, so that the segments of a long value hold whole chunks.
+    let chunk = inner.div_ceil(chunks).max(1024).next_power_of_two();
+    let chunks = inner.div_ceil(chunk).max(1);
+    let work = chunk.min(inner.max(1));
+    let lanes_log2 = (work.div_ceil(16)).next_power_of_two().trailing_zeros().min(8);
+    ReducePlan { chunk, chunks, lanes_log2 }
+}
+
+/// The cut where neighbouring outputs are neighbours in memory, four of them an invocation. A workgroup keeps 32 outputs
+/// side by side, or all where they are fewer, and has its lanes along the reduced elements; lanes and chunks are added
+/// until [`INVOCATIONS_ENOUGH`] invocations share the work. A lane takes at most 512 elements where a chunk may hold fewer
+/// than all.
+fn reduce_plan_side_by_side(outer: u32, inner: u32) -> ReducePlan {
+    /// Invocations that keep the memory of a large GPU busy: some waves of all that are resident at a time.
+    const INVOCATIONS_ENOUGH: u32 = 1 << 18;
+    const GROUPS_SIDE_BY_SIDE: u32 = 8;
+    const LANE_MIN: u32 = 8;
+    const LANE_MAX: u32 = 512;
+    const CHUNK_MIN: u32 = 1 << 12;
+    const CHUNKS_MAX: u32 = 4096;
+    let groups = outer.div_ceil(4).max(1);
+    let lanes_max = WORKGROUP / groups.min(GROUPS_SIDE_BY_SIDE).next_power_of_two();
+    let wanted = INVOCATIONS_ENOUGH.div_ceil(groups).max(inner.div_ceil(LANE_MAX));
+    let lanes = wanted.min(inner.div_ceil(LANE_MIN)).clamp(1, lanes_max).next_power_of_two().min(lanes_max);
+    let filled = INVOCATIONS_ENOUGH.div_ceil(groups.saturating_mul(lanes)).min(inner / CHUNK_MIN);
+    let chunks = filled.max(inner.div_ceil(lanes * LANE_MAX)).clamp(1, CHUNKS_MAX);
+    let chunk = inner.div_ceil(chunks).max(1024).next_power_of_two();
+    ReducePlan { chunk, chunks: inner.div_ceil(chunk).max(1), lanes_log2: lanes.trailing_zeros() }
+}
