@@ -4,7 +4,8 @@
 //! [`Op::hash_attributes`]) and the error of its checks ([`Op::fault`]); of reductions, [`ReduceFacts`]. Elementwise ops
 //! have a table of their own beside it (`graph/table.rs`), which also says what they compute, their dtypes and their
 //! gradients.
-//! Must hold: a fact is said here and nowhere else; a stage that needs another fact adds a column. The matches of this
+//! Must hold: a fact is said here and nowhere else; a stage that needs another fact adds a column, or, where the answer
+//! is the same for almost all ops, a method ([`Op::binds_all_pieces`], [`Op::is_kept_at_once`]). The matches of this
 //! file name every op, so that the compiler asks for the facts of a new one. What ops cost is a table of its own
 //! (`graph/costs.rs`); gradients of ops other than elementwise ones do not exist yet.
 
@@ -194,6 +195,30 @@ impl Op {
     /// The name that users know it by.
     pub fn name(&self) -> &'static str {
         self.facts().name
+    }
+
+    /// Whether its kernel on a GPU binds every piece of all its arrays at once, so that it cannot read less where they
+    /// are too many. Read by `scheduler/placement`.
+    pub fn binds_all_pieces(&self) -> bool {
+        match self {
+            Op::Scan { .. } | Op::AssignIndex { .. } | Op::ArgSort { .. } => true,
+            Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => false,
+            Op::Apply(_) | Op::View(_) | Op::Cat { .. } | Op::Triangle { .. } | Op::MakeDiagonal(_) => false,
+            Op::Reduce { .. } | Op::Take { .. } | Op::TakeAlong { .. } | Op::AssignSlice(_) => false,
+            Op::MatMul | Op::Ensure { .. } | Op::Compact => false,
+        }
+    }
+
+    /// Whether its value is kept the first time that it is computed for others: it lies in memory of its own then, and
+    /// costs far more than that memory. Read by `scheduler/passing`.
+    pub fn is_kept_at_once(&self) -> bool {
+        match self {
+            Op::ArgSort { .. } => true,
+            Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => false,
+            Op::Apply(_) | Op::View(_) | Op::Cat { .. } | Op::Triangle { .. } | Op::MakeDiagonal(_) => false,
+            Op::Reduce { .. } | Op::Scan { .. } | Op::Take { .. } | Op::TakeAlong { .. } => false,
+            Op::AssignSlice(_) | Op::AssignIndex { .. } | Op::MatMul | Op::Ensure { .. } | Op::Compact => false,
+        }
     }
 
     /// Hashes what of an op is structure rather than numbers: ops of one structure are grouped into the same kernels.

@@ -11,7 +11,6 @@
 
 use super::cut::{Cut, Dep, Fate};
 use super::state::State;
-use crate::graph::Op;
 use smallvec::{SmallVec, smallvec};
 
 /// What taking one node of a region through the ring costs, in elements that could be computed meanwhile.
@@ -51,6 +50,6 @@ impl State {
         let device = &self.devices[node.place.device.0 as usize];
         let bytes = (meta.elements() as u64).saturating_mul(device.element_bytes(meta.dtype));
         let is_due = live.passed && live.passing_cost >= meta.elements() as u64;
-        (is_due || matches!(live.node.op, Op::ArgSort { .. })) && bytes <= device.memory_bytes / 2
+        (is_due || live.node.op.is_kept_at_once()) && bytes <= device.memory_bytes / 2
     }
 }

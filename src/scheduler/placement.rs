@@ -97,9 +97,7 @@ pub fn capability(
         return Err(reason);
     }
     // Others read less where they bind too much (`fusion/fits`); these bind all that they are about.
-    if matches!(op, Op::ArgSort { .. } | Op::AssignIndex { .. } | Op::Scan { .. })
-        && room::bindings(op, args, lengths, meta, device) > device.bindings_max as u64
-    {
+    if op.binds_all_pieces() && room::bindings(op, args, lengths, meta, device) > device.bindings_max as u64 {
         return Err(room::NO_BINDINGS);
     }
     if room::fits(op, args, lengths, meta, device) { Ok(()) } else { Err(room::NO_ROOM) }

@@ -25,7 +25,7 @@ const DESCENDING: usize = OWN_WORDS + 4;
 /// The passes of an argsort.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` where the padded lines, or the scratch in words, would exceed `u32::MAX`.
+/// `ErrorKind::Unsupported` where `sort_scratch_words` gives more than `u32::MAX`.
 pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<Vec<Pass>, Error> {
     let Library::ArgSort { dtype, before, len, after, descending } = *library else {
         panic!("LIB-1: {} is no sort", library.name());
