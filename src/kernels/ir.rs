@@ -16,7 +16,7 @@
 //! - IR-6: an operand is `tiled` only if every access to it is at the flat index.
 //! - IR-7: every instruction's dtype follows from its op and arguments (`ElementOp`'s rule).
 
-pub use super::launch::{COLUMN_LANES_LOG2, Geometry, ReducePlan, ScanPlan, Tile, WORKGROUP, reduce_plan, scan_plan};
+pub use super::launch::*;
 use super::verify::arguments;
 use crate::graph::{DType, Dist, ElementOp};
 use smallvec::SmallVec;

@@ -40,6 +40,7 @@ impl Which {
 pub(in crate::device) struct Rig {
     pub(in crate::device) handle: DeviceHandle,
     pub(in crate::device) events: flume::Receiver<DeviceEvent>,
+    #[cfg(feature = "gpu")]
     counters: Arc<Counters>,
     batches: u64,
     /// The next buffer that no work has named.
@@ -79,7 +80,14 @@ impl Rig {
         let counters = Arc::new(Counters::default());
         let opening = Opening { config: Arc::new(config), counters: counters.clone(), timeline, events: sender.into() };
         match open(opening) {
-            Ok(handle) => Some(Rig { handle, events, counters, batches: 0, next_buffer: 1000 }),
+            Ok(handle) => Some(Rig {
+                handle,
+                events,
+                #[cfg(feature = "gpu")]
+                counters,
+                batches: 0,
+                next_buffer: 1000,
+            }),
             Err(error) if may_be_missing && !is_gpu_required() => {
                 eprintln!("skipped, no adapter: {error}");
                 None

@@ -244,6 +244,7 @@ fn integers_follow_exact_arithmetic() {
     }
 }
 
+#[cfg(feature = "gpu")]
 #[test]
 fn the_costs_of_functions_are_of_the_order_of_their_lines() {
     let mut table = String::new();
