@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub const CACHE_VARIABLE: &str = "TIDEMILL_CACHE";
 
 /// Kept measurements of another version are not read.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// The costs of what goes by this name (device, driver, threads): as they were kept, else as `measure` finds them.
 ///
@@ -155,7 +155,7 @@ mod tests {
         };
         let text = to_json(&costs);
         assert_eq!(from_json(&text), Some(costs));
-        assert_eq!(from_json(&text.replace("\"version\": 2", "\"version\": 0")), None);
+        assert_eq!(from_json(&text.replace("\"version\": 3", "\"version\": 0")), None);
         assert_eq!(from_json(&text.replace("90.5", "-1")), None);
         assert_eq!(from_json(&text[..20]), None);
     }

@@ -60,6 +60,8 @@ pub(super) struct Live {
     pub made: DeviceId,
     /// Devices that have had it, by its own session's program order (bit `d` for device `d`).
     pub homes: u32,
+    /// Microseconds that cuts of its own session would have taken less, had a GPU had it (`placement.rs`, PLACE-1).
+    pub missed_us: f64,
     /// Its elements, where the host has them.
     pub host: Option<Arc<HostBuffer>>,
     /// The fault word of something that it depends on is set.
@@ -118,6 +120,7 @@ impl Live {
             segment: Some(segment),
             made: DeviceId::HOST,
             homes: 1,
+            missed_us: 0.0,
             host,
             fault: None,
             readback: None,

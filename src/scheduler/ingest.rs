@@ -379,6 +379,9 @@ impl State {
                 Fate::Untouched => {}
             }
         }
+        for input in &cut.inputs {
+            self.graph[input.at].missed_us += input.missed_us;
+        }
         touched.extend(cut.inputs.iter().map(|i| i.at));
         if charged > 0 {
             let bytes = self.bytes_kept_of(cut.inputs.iter().map(|input| self.graph[input.at].node.value));

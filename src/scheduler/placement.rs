@@ -5,6 +5,14 @@
 //! the GPU was open already. A pinned node is on its device or counted as elsewhere; what only pinned nodes need goes
 //! with them.
 //!
+//! PLACE-1: an operand that is used again is worth moving. Where a component runs on the host only because operands would
+//! have to be uploaded, each of these remembers its share of what the GPU would have saved. A later component weighs the
+//! upload of an operand less by what that has missed so far, and so the operand moves, at the latest, when it has missed
+//! as much as its upload takes. All uses together then take at most one upload longer than the better of two programs
+//! that had known: one that uploads it at once, and one that never does. What is counted are estimates, in the order in
+//! which the session's regions are cut, so that the turn in which an operand moves follows from the program, its shapes
+//! and the devices' numbers alone. Values of other sessions are not counted.
+//!
 //! A GPU that is not open has no constants yet. So `auto` asks first whether a component could be worth any GPU:
 //! whether the host would move and compute for longer than the fastest GPU one could imagine would take for all of it,
 //! round trip and transfers included ([`DREAM`]). What fails this stays on the host, also where the GPU is open.
@@ -31,8 +39,13 @@ const DREAM: Costs = Costs {
     readback_gb_per_s: 500.0,
 };
 
+/// Why a component runs where it does, in words.
+const ON_HOST: &str = "cheaper on the host";
+const ON_GPU: &str = "cheaper on the GPU";
+const MOVED: &str = "cheaper on the GPU, since its operands are used again";
+
 /// What a device would take for a component.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Estimate {
     /// Microseconds until its results are where they are wanted.
     us: f64,
@@ -40,6 +53,16 @@ struct Estimate {
     work_us: f64,
     /// An operand was made there.
     started_here: bool,
+    /// Operands of the session that host memory has and the device does not: their positions in the cut's inputs, and the
+    /// microseconds that their uploads take.
+    uploads: SmallVec<[(u32, f64); 4]>,
+}
+
+impl Estimate {
+    /// Microseconds of all uploads.
+    fn uploads_us(&self) -> f64 {
+        self.uploads.iter().map(|upload| upload.1).sum()
+    }
 }
 
 /// Where a node runs, and why.
@@ -268,27 +291,44 @@ impl State {
             let host = self.estimate(cut, nodes, &self.devices[0]);
             let mut estimates: SmallVec<[(u8, f64); 2]> = SmallVec::new();
             estimates.push((self.fallback().0, host.us));
+            let mut best: Option<(DeviceId, f64, Estimate)> = None;
             for &device in candidates.iter().filter(|d| !self.is_fallback(**d)) {
-                estimates.push((device.0, self.estimate(cut, nodes, &self.devices[device.0 as usize]).us));
+                let estimate = self.estimate(cut, nodes, &self.devices[device.0 as usize]);
+                estimates.push((device.0, estimate.us));
+                let us = estimate.us - self.missed_us(cut, &estimate);
+                if best.as_ref().is_none_or(|(_, least, _)| us < *least) {
+                    best = Some((device, us, estimate));
+                }
             }
-            // The first of equals: the host stands first.
-            let mut best = estimates.iter().fold(estimates[0], |best, e| if e.1 < best.1 { *e } else { best });
-            if self.opening.is_promised() {
-                cut.needs_device |= self.could_pay(cut, nodes, host);
-            } else if !self.is_fallback(DeviceId(best.0)) && !self.could_pay(cut, nodes, host) {
-                best = estimates[0];
-            }
-            choices.push((DeviceId(best.0), self.cheaper_on(DeviceId(best.0))));
             cut.estimates.push(estimates);
+            let mut choice = (self.fallback(), ON_HOST);
+            if self.opening.is_promised() {
+                cut.needs_device |= self.could_pay(cut, nodes, &host);
+            } else if let Some((device, us, estimate)) = best
+                && self.could_pay(cut, nodes, &host)
+            {
+                // Of equals, the host.
+                if us < host.us {
+                    choice = (device, if estimate.us < host.us { ON_GPU } else { MOVED });
+                } else {
+                    miss(cut, &estimate, host.us);
+                }
+            }
+            choices.push(choice);
         }
-        for &device in &candidates {
-            self.prefer(cut, device, self.cheaper_on(device), |c| choices[c as usize].0 == device, false);
+        for position in 0..cut.nodes.len() {
+            let component = cut.nodes[position].place.component;
+            if component != PINNED {
+                let (device, reason) = choices[component as usize];
+                self.put(cut, position, device, reason, false);
+            }
         }
     }
 
-    /// Why a component runs there, in words.
-    fn cheaper_on(&self, device: DeviceId) -> &'static str {
-        if self.is_fallback(device) { "cheaper on the host" } else { "cheaper on the GPU" }
+    /// What the operands that a component would have to upload have missed so far, at most what their uploads take.
+    fn missed_us(&self, cut: &Cut, estimate: &Estimate) -> f64 {
+        let missed = |&(input, us): &(u32, f64)| self.graph[cut.inputs[input as usize].at].missed_us.min(us);
+        estimate.uploads.iter().map(missed).sum()
     }
 
     /// The device that serves where another one refuses or is gone: the first, which runs all and is never given up.
@@ -303,7 +343,7 @@ impl State {
 
     /// Whether a component could be worth a GPU, however fast that is. What began on one may go on there. The host's
     /// launches don't count: they say how busy the machine was when it was measured, not how much there is to do.
-    fn could_pay(&self, cut: &Cut, nodes: &[u32], host: Estimate) -> bool {
+    fn could_pay(&self, cut: &Cut, nodes: &[u32], host: &Estimate) -> bool {
         let gpu = self.estimate(cut, nodes, &self.dream);
         gpu.started_here || host.work_us > gpu.us
     }
@@ -316,6 +356,7 @@ impl State {
         let (mut moved_bytes, mut arithmetic_us, mut transfer_us, mut kernels) = (0.0, 0.0, 0.0, 1.0);
         let mut started_here = false;
         let mut to_host = false;
+        let mut uploads = SmallVec::new();
         for &position in nodes {
             let node = &cut.nodes[position as usize];
             let live = &self.graph[node.at];
@@ -332,10 +373,11 @@ impl State {
                     Dep::Node(_) => continue,
                 };
                 if seen.insert(at) {
-                    let (bytes, us, here) = self.fetch_us(cut, dep, info);
-                    moved_bytes += bytes;
-                    transfer_us += us;
-                    started_here |= here;
+                    let fetch = self.fetch(cut, dep, info);
+                    moved_bytes += fetch.bytes;
+                    transfer_us += fetch.us;
+                    started_here |= fetch.is_made_there;
+                    uploads.extend(fetch.upload);
                 }
             }
             let work = match &live.node.op {
@@ -375,37 +417,60 @@ impl State {
         // A chain that goes on where it is needs no round trip of its own.
         let launch_us = if started_here && !to_host { 0.0 } else { rates.launch_us };
         let work_us = transfer_us + memory_us.max(arithmetic_us);
-        Estimate { us: launch_us + kernels * rates.dispatch_us + work_us, work_us, started_here }
+        Estimate { us: launch_us + kernels * rates.dispatch_us + work_us, work_us, started_here, uploads }
     }
 
-    /// Bytes of an operand, the microseconds until it is on `device`, and whether it was made there.
-    fn fetch_us(&self, cut: &Cut, operand: Dep, info: &DeviceInfo) -> (f64, f64, bool) {
+    /// What it takes to have an operand on a device.
+    fn fetch(&self, cut: &Cut, operand: Dep, info: &DeviceInfo) -> Fetch {
         let device = info.id;
-        let (live, made, homes) = match operand {
+        let (live, made, homes, input) = match operand {
             Dep::Input(i) => {
                 let live = &self.graph[cut.inputs[i as usize].at];
                 // What other sessions did with a shared value must not matter.
                 let own = live.node.value.session == cut.session;
-                (live, live.made, if own { live.homes } else { 1 << live.made.0 })
+                (live, live.made, if own { live.homes } else { 1 << live.made.0 }, own.then_some(i))
             }
             Dep::Node(p) => {
                 let node = &cut.nodes[p as usize];
-                (&self.graph[node.at], node.place.device, 1 << node.place.device.0)
+                (&self.graph[node.at], node.place.device, 1 << node.place.device.0, None)
             }
         };
         let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
         if homes & (1 << device.0) != 0 {
-            return (bytes, 0.0, made == device && info.is_accelerator());
+            return Fetch { bytes, us: 0.0, is_made_there: made == device && info.is_accelerator(), upload: None };
         }
         let made = &self.devices[made.0 as usize];
-        let mut us = 0.0;
-        if homes & 1 == 0 {
-            us += made.costs.launch_us + readback_us(bytes, made);
-        }
-        if !info.capabilities.shares_host_memory {
-            us += bytes / (info.costs.upload_gb_per_s * 1e3);
-        }
-        (bytes, us, false)
+        let is_on_host = homes & 1 != 0;
+        let to_host_us = if is_on_host { 0.0 } else { made.costs.launch_us + readback_us(bytes, made) };
+        let shares = info.capabilities.shares_host_memory;
+        let upload_us = if shares { 0.0 } else { bytes / (info.costs.upload_gb_per_s * 1e3) };
+        let upload = input.filter(|_| is_on_host && upload_us > 0.0).map(|i| (i, upload_us));
+        Fetch { bytes, us: to_host_us + upload_us, is_made_there: false, upload }
+    }
+}
+
+/// What it takes to have an operand on a device.
+struct Fetch {
+    /// Its size there.
+    bytes: f64,
+    /// Microseconds until it is there.
+    us: f64,
+    /// The device made it.
+    is_made_there: bool,
+    /// Its upload, as in [`Estimate::uploads`], where it is one of the session and host memory has it.
+    upload: Option<(u32, f64)>,
+}
+
+/// Has the operands that kept a component from a GPU remember what it would have saved, each its share by the time that
+/// its upload takes (PLACE-1).
+fn miss(cut: &mut Cut, gpu: &Estimate, host_us: f64) {
+    let uploads_us = gpu.uploads_us();
+    let saved_us = host_us - (gpu.us - uploads_us);
+    if saved_us <= 0.0 {
+        return;
+    }
+    for &(input, us) in &gpu.uploads {
+        cut.inputs[input as usize].missed_us += saved_us * us / uploads_us;
     }
 }
 

@@ -4,10 +4,12 @@
 //! (measured once a driver, then kept in a file; a file that can't be read or written is no error).
 
 use super::adapter::Opened;
+use super::copy::CopyPool;
 use super::raw_device::Gpu;
 use crate::contract::device::Costs;
 use crate::device::costs;
 use crate::error::{Error, ErrorKind, Result};
+use crate::graph::DType;
 use crate::kernels::target::FloatProfile;
 use std::time::{Duration, Instant};
 
@@ -217,6 +219,47 @@ impl Reader {
         self.buffer.unmap();
         bytes
     }
+
+    /// Brings the buffer to mapped memory, where a gather reads it.
+    fn land(&mut self, gpu: &Gpu, from: &wgpu::Buffer) -> Result<()> {
+        submit(gpu, |encoder| encoder.copy_buffer_to_buffer(from, 0, &self.buffer, 0, self.buffer.size()))?;
+        self.buffer.map_async(wgpu::MapMode::Read, .., |_| {});
+        finish(gpu)?;
+        let view = self.buffer.get_mapped_range(..);
+        let landed = view.map(drop).map_err(|error| Error::new(ErrorKind::Device, error.to_string()));
+        self.buffer.unmap();
+        landed
+    }
+}
+
+/// Mapped memory that copy threads fill for the device, as they do for an upload.
+struct Filler {
+    buffer: wgpu::Buffer,
+    from: Vec<u8>,
+    pool: CopyPool,
+}
+
+impl Filler {
+    fn new(gpu: &Gpu, bytes: u64) -> Result<Filler> {
+        let usage = wgpu::BufferUsages::MAP_WRITE | wgpu::BufferUsages::COPY_SRC;
+        let descriptor = wgpu::BufferDescriptor { label: Some("probe"), size: bytes, usage, mapped_at_creation: true };
+        let buffer = gpu.checked(|| gpu.device.create_buffer(&descriptor))?;
+        Ok(Filler { buffer, from: vec![1; bytes as usize], pool: CopyPool::new(crate::threads::cores(), "probe") })
+    }
+
+    /// Fills the memory, copies it to the device, and maps it again.
+    fn upload(&mut self, gpu: &Gpu, to: &wgpu::Buffer) -> Result<()> {
+        let view = self.buffer.get_mapped_range_mut(..);
+        let mut view = view.map_err(|error| Error::new(ErrorKind::Device, error.to_string()))?;
+        let memory = view.slice(..).as_raw_element_ptr();
+        // SAFETY: the view is as long as `from`, is ours, and outlives the call.
+        unsafe { self.pool.fill(&self.from, DType::U32, memory) };
+        drop(view);
+        self.buffer.unmap();
+        submit(gpu, |encoder| encoder.copy_buffer_to_buffer(&self.buffer, 0, to, 0, self.buffer.size()))?;
+        self.buffer.map_async(wgpu::MapMode::Write, .., |_| {});
+        finish(gpu)
+    }
 }
 
 fn submit(gpu: &Gpu, encode: impl FnOnce(&mut wgpu::CommandEncoder)) -> Result<()> {
@@ -269,8 +312,10 @@ fn measure(opened: &Opened) -> Result<Costs> {
     let mut small = Reader::new(gpu, 256)?;
     let launch = least(5, || small.read(gpu, &target, |encoder| copy.run(encoder, 1, 1)).map(drop))?;
     let mut large = Reader::new(gpu, bytes)?;
-    let readback = least(2, || large.read(gpu, &target, |_| ()).map(drop))?;
-    let upload = least(2, || upload(gpu, &source, bytes))?;
+    // The first of each also touches the fresh memory.
+    let readback = least(3, || large.land(gpu, &target))?;
+    let mut filler = Filler::new(gpu, bytes)?;
+    let upload = least(3, || filler.upload(gpu, &source))?;
 
     let invocations = (bytes / 16).min(if software { 1 << 16 } else { 1 << 22 });
     let gop_per_s = |wgsl: &str, operations: u64| -> Result<f64> {
@@ -293,18 +338,6 @@ fn measure(opened: &Opened) -> Result<Costs> {
         upload_gb_per_s: bytes as f64 / upload / 1e9,
         readback_gb_per_s: bytes as f64 / readback / 1e9,
     })
-}
-
-/// Fills staging memory that was mapped before, and copies it to the device.
-fn upload(gpu: &Gpu, to: &wgpu::Buffer, bytes: u64) -> Result<()> {
-    let piece = vec![0u8; (bytes as usize).min(1 << 20)];
-    gpu.checked(|| {
-        for at in (0..bytes).step_by(piece.len()) {
-            gpu.queue.write_buffer(to, at, &piece);
-        }
-        gpu.queue.submit([]);
-    })?;
-    finish(gpu)
 }
 
 #[cfg(test)]

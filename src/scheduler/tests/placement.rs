@@ -331,3 +331,67 @@ fn a_sort_costs_by_the_length_of_its_lines() {
     // Elements from which a sort is worth the GPU.
     assert_eq!([16, 256, 4096].map(first_on_gpu), [Some(1 << 14), Some(1 << 13), Some(1 << 13)]);
 }
+
+/// Where a sum over an operand in host memory runs, turn by turn, why, and what the turns are estimated to take on the
+/// host and on the GPU.
+fn turns(elements: usize, turns: usize) -> Vec<(DeviceId, &'static str, [f64; 2])> {
+    let mut b = Bench::new(DeviceChoice::Auto);
+    let x = b.source(elements);
+    let turn = |_| {
+        let y = b.scale(x, elements);
+        let total = b.sum(y);
+        let gather = b.gather(total);
+        let regions = b.cut();
+        assert_eq!(regions.len(), 1);
+        b.finish(&regions[0]);
+        b.release(total);
+        let _ = b.result(gather);
+        let placement = &regions[0].placement;
+        let of = |device: u8| placement.estimates_us.iter().find(|e| e.0 == device).unwrap().1;
+        (regions[0].device, placement.reason, [of(0), of(1)])
+    };
+    (0..turns).map(turn).collect()
+}
+
+#[test]
+fn an_operand_that_is_used_again_moves_when_it_has_missed_what_its_upload_takes() {
+    let all = turns(1 << 22, 20);
+    let moved = all.iter().position(|turn| turn.0 == DeviceId(1)).expect("it moves in the end");
+    assert!(moved > 0, "once, the host is the better one: {all:?}");
+    assert!(all[moved..].iter().all(|turn| turn.0 == DeviceId(1)), "it stays there: {all:?}");
+    assert_eq!(all[moved].1, "cheaper on the GPU, since its operands are used again");
+    assert_eq!(all[moved + 1].1, "cheaper on the GPU");
+    let (host_us, gpu_us) = (all[0].2[0], all[moved + 1].2[1]);
+    let upload_us = all[0].2[1] - gpu_us;
+    // All turns together take at most one upload longer than the better device would have.
+    let taken = moved as f64 * host_us + upload_us + (20 - moved) as f64 * gpu_us;
+    let better = (20.0 * host_us).min(upload_us + 20.0 * gpu_us);
+    assert!(taken <= better + upload_us, "{taken} beside {better} and {upload_us}");
+    assert_eq!(
+        turns(1 << 22, 20).iter().map(|turn| turn.0).collect::<Vec<_>>(),
+        all.iter().map(|turn| turn.0).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn an_operand_for_which_the_host_is_as_fast_never_moves() {
+    let all = turns(1 << 8, 200);
+    assert!(all.iter().all(|turn| turn.0 == DeviceId::HOST), "{all:?}");
+}
+
+#[test]
+fn what_another_session_missed_does_not_count() {
+    let mut b = Bench::new(DeviceChoice::Auto);
+    let n = 1 << 22;
+    let x = b.source(n);
+    b.open(5, 1);
+    for _ in 0..20 {
+        let y = b.scale(x, n);
+        let total = b.sum(y);
+        b.gather(total);
+        for region in b.cut() {
+            assert_eq!(region.device, DeviceId::HOST);
+            b.finish(&region);
+        }
+    }
+}
