@@ -1,17 +1,25 @@
 //! Looking before sleeping (spin, then park): what is due in a moment is waited for awake.
 //!
 //! A thread that sleeps is woken in several microseconds where its core idles lightly, and in hundreds where it sleeps
-//! deeply or is a virtual machine's: more than a short batch takes. So a thread of a GPU looks again and again for a
-//! while before it sleeps, if what it waited for the last time came that soon; and so does the ring's, for a shorter
-//! while, when it has answered somebody, who may well ask for more.
+//! deeply or is a virtual machine's: more than a short batch takes. A thread that was asleep also runs its first
+//! microseconds at half speed. So a thread of a GPU looks again and again for a while before it sleeps, if what it
+//! waited for the last time came that soon; and so does the ring's, for a shorter while, when it has answered somebody,
+//! who may well ask for more. Between two looks a thread yields its core to any other that wants it.
 //!
 //! Must hold: a wait costs a bounded time of looking, and of one [`Eager`] the second of two long waits in a row none;
-//! nobody looks where cores are few, or where the device itself computes on them.
+//! nobody looks where cores are few, or where the device itself computes on them. Where the core was wanted by others
+//! while a thread looked, it sleeps at once, and so do its next [`CROWDED_WAITS`] waits.
 
 use std::time::{Duration, Instant};
 
 /// Cores below which threads sleep at once: others need them more.
 const CORES_MIN: usize = 4;
+
+/// A thread that yields and is back only after this time has given its core to another one.
+const GIVEN_AWAY: Duration = Duration::from_micros(30);
+
+/// How many waits sleep at once after one in which other threads wanted the core.
+const CROWDED_WAITS: u32 = 64;
 
 /// How a thread waits for one kind of thing.
 #[derive(Debug)]
@@ -20,40 +28,50 @@ pub struct Eager {
     most: Duration,
     /// What was waited for last came within `most`.
     soon: bool,
+    /// How many of the next waits sleep at once, since others want the core.
+    asleep: u32,
 }
 
 /// One wait.
 pub struct Look {
     began: Instant,
     until: Option<Instant>,
+    /// Another thread ran on the core meanwhile.
+    crowded: bool,
 }
 
 impl Eager {
     /// For what may come within `most`; whoever computes on the host's cores (`software`) needs them more.
     pub fn new(most: Duration, software: bool) -> Eager {
-        Eager { most: if software || crate::threads::cores() < CORES_MIN { Duration::ZERO } else { most }, soon: true }
+        let most = if software || crate::threads::cores() < CORES_MIN { Duration::ZERO } else { most };
+        Eager { most, soon: true, asleep: 0 }
     }
 
     /// A wait begins.
     pub fn begin(&self) -> Look {
         let began = Instant::now();
-        Look { began, until: (self.soon && !self.most.is_zero()).then(|| began + self.most) }
+        let looks = self.soon && self.asleep == 0 && !self.most.is_zero();
+        Look { began, until: looks.then(|| began + self.most), crowded: false }
     }
 
     /// What was waited for is there.
     pub fn end(&mut self, look: &Look) {
         self.soon = look.began.elapsed() <= self.most;
+        self.asleep = if look.crowded { CROWDED_WAITS } else { self.asleep.saturating_sub(1) };
     }
 }
 
 impl Look {
     /// Whether to look again rather than to sleep.
-    pub fn again(&self) -> bool {
-        let again = self.until.is_some_and(|until| Instant::now() < until);
-        if again {
-            std::hint::spin_loop();
+    pub fn again(&mut self) -> bool {
+        let Some(until) = self.until.filter(|_| !self.crowded) else { return false };
+        let now = Instant::now();
+        if now >= until {
+            return false;
         }
-        again
+        std::thread::yield_now();
+        self.crowded = now.elapsed() > GIVEN_AWAY;
+        true
     }
 }
 
@@ -63,16 +81,32 @@ mod tests {
 
     #[test]
     fn who_waited_long_sleeps_at_once_the_next_time() {
-        let mut eager = Eager { most: Duration::from_millis(1), soon: true };
-        let look = eager.begin();
+        let mut eager = Eager { most: Duration::from_millis(1), soon: true, asleep: 0 };
+        let mut look = eager.begin();
         assert!(look.again());
         std::thread::sleep(Duration::from_millis(2));
         assert!(!look.again());
         eager.end(&look);
-        let look = eager.begin();
+        let mut look = eager.begin();
         assert!(!look.again());
         // It came soon after all: the next wait is awake.
         eager.end(&look);
+        assert!(eager.begin().again());
+    }
+
+    #[test]
+    fn who_gave_its_core_away_sleeps_at_once_for_a_while() {
+        let mut eager = Eager { most: Duration::from_secs(3600), soon: true, asleep: 0 };
+        let mut look = eager.begin();
+        assert!(look.again());
+        look.crowded = true;
+        assert!(!look.again());
+        eager.end(&look);
+        for _ in 0..CROWDED_WAITS {
+            let mut look = eager.begin();
+            assert!(!look.again());
+            eager.end(&look);
+        }
         assert!(eager.begin().again());
     }
 

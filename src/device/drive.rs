@@ -26,7 +26,7 @@ use super::handle::{DeviceHandle, Inline, Reach};
 use crate::config::{Config, DeviceChoice};
 use crate::contract::batch::{Batch, Transfer};
 use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
-use crate::eager::Eager;
+use crate::eager::{Eager, Look};
 use crate::error::{Error, ErrorKind, Result, panic_words};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, DeviceId};
@@ -153,15 +153,13 @@ impl<B: Backend> Desk<B> {
         news.recv(&signals);
         news.recv(&mailbox);
         loop {
-            if let Some(eager) = &mut ears.eager {
-                let look = eager.begin();
-                while mailbox.is_empty() && signals.is_empty() && look.again() {}
-                if !mailbox.is_empty() {
-                    eager.end(&look);
-                }
-            }
+            let mut look = ears.eager.as_ref().map(Eager::begin);
+            while mailbox.is_empty() && signals.is_empty() && look.as_mut().is_some_and(Look::again) {}
             // `ready` waits for a message and takes none: messages are taken only under the lock (DRIVE-1).
             news.ready();
+            if let (Some(eager), Some(look)) = (&mut ears.eager, &look) {
+                eager.end(look);
+            }
             let mut driver = self.driver.lock();
             let Some(driver) = driver.as_mut() else { return true };
             loop {

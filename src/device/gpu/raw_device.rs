@@ -178,7 +178,7 @@ impl Gpu {
 
     /// Waits until a submission has finished, looking at it for a while before it sleeps.
     pub(super) fn wait(&self, finish: &Finish, eager: &mut Eager) -> Result<()> {
-        let (look, began) = (eager.begin(), Instant::now());
+        let (mut look, began) = (eager.begin(), Instant::now());
         loop {
             self.poll()?;
             match finish.state() {
