@@ -40,20 +40,27 @@ impl State {
         }
     }
 
-    /// The value that a batch alone brings to host memory, whole, with its region and its readback; if the batch is the
-    /// last of that region, which reads nothing that is unfinished and cannot fault.
-    pub fn brings_alone(&self, device: DeviceId, batch: BatchId) -> Option<(RegionId, ValueId, Transfer)> {
+    /// The region that a batch alone ends, if it is the last of that region, which reads nothing that is unfinished and
+    /// cannot fault; and the value that it brings to host memory, whole, with its readback. None if it brings more.
+    pub fn ends_alone(&self, device: DeviceId, batch: BatchId) -> Option<(RegionId, Option<(ValueId, Transfer)>)> {
         let d = self.index_of(device)?;
         let flight = self.devices[d].flights.get(&batch).filter(|flight| !flight.service)?;
-        let &[transfer] = &flight.transfers[..] else { return None };
-        let arrival = self.transfers.get(&transfer)?;
-        let Key::Value(id) = arrival.key else { return None };
-        let value = self.values.get(&arrival.key).filter(|value| value.awaited && value.collect)?;
         let work = self.regions.get(&flight.region)?;
         let last = work.phase == Phase::Placed && work.batches == 1 && work.faults.is_empty();
         let alone = work.depends.is_empty() && work.depends_batches.is_empty() && work.plan.fault_sites.is_empty();
-        let whole = arrival.device == d && value.copy(d).is_some_and(|copy| copy.segments.len() == 1);
-        (last && alone && whole && work.plan.readbacks == [id]).then_some((flight.region, id, transfer))
+        if !last || !alone {
+            return None;
+        }
+        match (&flight.transfers[..], &work.plan.readbacks[..]) {
+            ([], []) => Some((flight.region, None)),
+            (&[transfer], &[id]) => {
+                let arrival = self.transfers.get(&transfer).filter(|arrival| arrival.key == Key::Value(id))?;
+                let value = self.values.get(&arrival.key).filter(|value| value.awaited && value.collect)?;
+                let whole = arrival.device == d && value.copy(d).is_some_and(|copy| copy.segments.len() == 1);
+                whole.then_some((flight.region, Some((id, transfer))))
+            }
+            _ => None,
+        }
     }
 
     /// A batch's session is charged what the batch took; as before, it takes its device for a moment besides.

@@ -1,8 +1,7 @@
 //! Answers that a device's thread gives by itself, so that whoever waits is woken once and not through the ring's
 //! thread.
 //!
-//! In: for a batch on its way, which readback answers which gathers if the batch ends well; the devices' events, as
-//! they are sent. Out: resolved gathers. The ring hears the same events and says the same answers a moment later, to
+//! In: for a batch on its way, which gathers it answers if it ends well; the devices' events, as they are sent. Out: resolved gathers. The ring hears the same events and says the same answers a moment later, to
 //! nobody. Must hold: ANSWER-1: what is expected of a batch is known before its device hears of the batch, and is true
 //! of a batch that ends well, whatever else happens; ANSWER-2: a batch's end, good or bad, is the end of what is
 //! expected of it.
@@ -27,10 +26,16 @@ pub struct Answer {
     pub device: DeviceId,
     /// Which it is.
     pub batch: BatchId,
-    /// Its readback of a whole value.
-    pub transfer: Transfer,
-    /// Gathers of that value.
-    pub gathers: SmallVec<[GatherId; 1]>,
+    /// Its readback of a whole value, and the gathers that wait for that.
+    pub brought: Option<(Transfer, SmallVec<[GatherId; 1]>)>,
+    /// Gathers that wait until values exist on the device.
+    pub made: SmallVec<[GatherId; 1]>,
+}
+
+impl Answer {
+    fn is_brought_by(&self, device: DeviceId, transfer: Transfer) -> bool {
+        self.device == device && self.brought.as_ref().is_some_and(|(own, _)| *own == transfer)
+    }
 }
 
 /// Answers that are expected. Few: one at most of each batch in flight.
@@ -61,7 +66,7 @@ impl Answers {
         match event {
             DeviceEvent::ReadbackDone { device, transfer, data: Ok(data) } => {
                 let mut expected = self.expected.lock();
-                let found = expected.iter_mut().find(|(a, _)| a.device == *device && a.transfer == *transfer);
+                let found = expected.iter_mut().find(|(answer, _)| answer.is_brought_by(*device, *transfer));
                 if let Some((_, place)) = found {
                     *place = Some(data.clone());
                 }
@@ -69,9 +74,11 @@ impl Answers {
             }
             DeviceEvent::BatchFinished { device, batch, faults, .. } => {
                 let (answer, data) = self.take(*device, *batch)?;
-                let data = data.filter(|_| faults.is_empty())?;
+                if !faults.is_empty() {
+                    return None;
+                }
                 let this = self.clone();
-                Some(Box::new(move || this.give(&answer, &data)))
+                Some(Box::new(move || this.give(&answer, data.as_ref())))
             }
             DeviceEvent::BatchFailed { device, batch, .. } => {
                 self.take(*device, *batch);
@@ -87,12 +94,16 @@ impl Answers {
         Some(expected.swap_remove(at))
     }
 
-    fn give(&self, answer: &Answer, data: &Arc<HostBuffer>) {
+    fn give(&self, answer: &Answer, data: Option<&Arc<HostBuffer>>) {
         let mut wakes = Wakes::default();
-        for &gather in &answer.gathers {
+        let mut resolve = |gather: GatherId, delivered: Delivered| {
             let count = || Counters::add(&self.counters.gathers, 1);
-            self.table.resolve_with(gather, Ok(Delivered::Host(data.clone())), count, &mut wakes);
+            self.table.resolve_with(gather, Ok(delivered), count, &mut wakes);
+        };
+        if let (Some((_, gathers)), Some(data)) = (&answer.brought, data) {
+            gathers.iter().for_each(|&gather| resolve(gather, Delivered::Host(data.clone())));
         }
+        answer.made.iter().for_each(|&gather| resolve(gather, Delivered::Device));
     }
 }
 
@@ -110,7 +121,8 @@ mod tests {
         let answers = Arc::new(Answers::new(table.clone(), Arc::default()));
         let (gather, promise) = table.open();
         let gathers = SmallVec::from_slice(&[gather]);
-        answers.expect(Answer { device: DEVICE, batch: BatchId(7), transfer: Transfer(3), gathers });
+        let brought = Some((Transfer(3), gathers));
+        answers.expect(Answer { device: DEVICE, batch: BatchId(7), brought, made: SmallVec::new() });
         (answers, promise)
     }
 
@@ -135,6 +147,20 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_for_a_value_on_the_device_is_answered_by_the_end_of_its_batch() {
+        let (answers, brought) = expecting();
+        let (gather, made) = answers.table.open();
+        let answer = |batch| Answer { device: DEVICE, batch, brought: None, made: SmallVec::from_slice(&[gather]) };
+        answers.expect(answer(BatchId(8)));
+        assert!(answers.see(&finished(8, vec![1])).is_none(), "a fault is the ring's");
+        answers.expect(answer(BatchId(9)));
+        answers.see(&finished(9, vec![])).unwrap()();
+        assert!(matches!(made.now_or_never(), Some(Ok(Delivered::Device))));
+        assert!(brought.now_or_never().is_none());
+        assert_eq!(answers.len(), 1);
+    }
+
+    #[test]
     fn what_ends_badly_is_left_to_the_ring() {
         let (answers, mut promise) = expecting();
         arrives(&answers);
@@ -145,7 +171,9 @@ mod tests {
         arrives(&faulty);
         assert!(faulty.see(&finished(7, vec![0])).is_none());
         let (empty, mut third) = expecting();
-        assert!(empty.see(&finished(7, vec![])).is_none());
+        if let Some(then) = empty.see(&finished(7, vec![])) {
+            then();
+        }
         for promise in [&mut promise, &mut other, &mut third] {
             assert!(promise.now_or_never().is_none());
         }

@@ -116,9 +116,15 @@ impl Machines {
     /// What the end of a batch answers that is about to be sent, if that depends on nothing else (ANSWER-1): it is the
     /// last of its region, no other that is unfinished made what it reads, and nothing in it can fault.
     pub(super) fn answer_of(&self, device: DeviceId, batch: BatchId) -> Option<Answer> {
-        let (region, value, transfer) = self.residency.brings_alone(device, batch)?;
-        let gathers = self.scheduler.state().answered_by(region, value);
-        (!gathers.is_empty()).then_some(Answer { device, batch, transfer, gathers })
+        let (region, brought) = self.residency.ends_alone(device, batch)?;
+        let scheduler = self.scheduler.state();
+        if !scheduler.depends_on_itself(region) {
+            return None;
+        }
+        let brought = brought.map(|(value, transfer)| (transfer, scheduler.waiting_for_host(value)));
+        let made = scheduler.waiting_for_device(region);
+        let answers = !made.is_empty() || brought.as_ref().is_some_and(|(_, gathers)| !gathers.is_empty());
+        answers.then_some(Answer { device, batch, brought, made })
     }
 
     /// Takes in an event from a user.

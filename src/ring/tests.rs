@@ -122,6 +122,11 @@ fn gather(ring: &Ring, index: u64) -> Promise {
 
 /// Records `rand(n)` as value `index` of a session and gathers it.
 fn gather_of(ring: &Ring, session: SessionId, index: u64, n: usize) -> Promise {
+    demand_of(ring, session, index, n, Want::Host)
+}
+
+/// Records `rand(n)` as value `index` of a session and asks for it.
+fn demand_of(ring: &Ring, session: SessionId, index: u64, n: usize, want: Want) -> Promise {
     let value = ValueId { session, index };
     let (gather, promise) = ring.gathers.open();
     let node = Node {
@@ -132,8 +137,7 @@ fn gather_of(ring: &Ring, session: SessionId, index: u64, n: usize) -> Promise {
         pin: None,
         at: Location::caller().into(),
     };
-    let records =
-        vec![Record::Op(Box::new(node), Drops::NONE), Record::Demanded { gather, value, want: Want::Host }].into();
+    let records = vec![Record::Op(Box::new(node), Drops::NONE), Record::Demanded { gather, value, want }].into();
     let _ = ring.events.send(SchedulerEvent::SegmentCut { session, records, why: CutReason::Demand, at_ns: 0 });
     promise
 }
@@ -206,6 +210,10 @@ fn who_waits_for_what_one_batch_alone_decides_is_woken_by_its_device_and_others_
     let hold = Arc::new(Hold::default());
     let (ring, counters) = start(Behaviour::Holds(hold.clone()));
     let promise = gather(&ring, 0);
+    assert_eq!(woken_by(promise, || hold.release()), "a device's");
+    let hold = Arc::new(Hold::default());
+    let (ring_of_value, _) = start(Behaviour::Holds(hold.clone()));
+    let promise = demand_of(&ring_of_value, SessionId(0), 0, 8, Want::Device);
     assert_eq!(woken_by(promise, || hold.release()), "a device's");
 
     let hold = Arc::new(Hold::default());

@@ -107,20 +107,32 @@ impl State {
         }
     }
 
-    /// The gathers of a value that are answered when a region which brings it to the host ends well, whatever happens
-    /// to others: all that the region reads exists, and without a fault.
-    pub fn answered_by(&self, region: RegionId, value: ValueId) -> SmallVec<[GatherId; 1]> {
-        let (Some(record), Some(live)) = (self.regions.get(&region), self.graph.get(value)) else {
-            return SmallVec::new();
-        };
+    /// Whether a region ends well if its device carries it out, whatever happens to others: all that it reads exists,
+    /// and without a fault.
+    pub fn depends_on_itself(&self, region: RegionId) -> bool {
         let sound = |value: ValueId| {
             let live = self.graph.get(value);
             live.is_some_and(|live| matches!(live.home, Home::Here) && live.error().is_none())
         };
-        let is_first = !record.waits() && record.attempt.number() == 0;
-        let alone = is_first && record.region.inputs.iter().all(|input| sound(input.value));
-        let wants_host = |gather: &&GatherId| self.demands.wants_host(**gather);
-        live.gathers.iter().filter(|_| alone).filter(wants_host).copied().collect()
+        self.regions.get(&region).is_some_and(|record| {
+            let is_first = !record.waits() && record.attempt.number() == 0;
+            is_first && record.region.inputs.iter().all(|input| sound(input.value))
+        })
+    }
+
+    /// The gathers that wait for a value in host memory.
+    pub fn waiting_for_host(&self, value: ValueId) -> SmallVec<[GatherId; 1]> {
+        let gathers = self.graph.get(value).into_iter().flat_map(|live| &live.gathers);
+        gathers.filter(|gather| self.demands.wants_host(**gather)).copied().collect()
+    }
+
+    /// The gathers that wait until the values that a region makes exist.
+    pub fn waiting_for_device(&self, region: RegionId) -> SmallVec<[GatherId; 1]> {
+        let nodes = self.regions.get(&region).into_iter().flat_map(|record| &record.region.nodes);
+        let made = nodes.filter_map(|node| self.graph.get(node.value));
+        let made = made.filter(|live| matches!(live.home, Home::Coming(from) if from == region));
+        let gathers = made.flat_map(|live| &live.gathers);
+        gathers.filter(|gather| !self.demands.wants_host(**gather)).copied().collect()
     }
 
     /// Resolves a gather, if it is open.
