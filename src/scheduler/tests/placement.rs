@@ -395,3 +395,18 @@ fn what_another_session_missed_does_not_count() {
         }
     }
 }
+
+#[test]
+fn a_value_that_stays_on_the_device_is_not_weighed_as_a_readback() {
+    let mut b = h200_and_two_cores();
+    let x = b.source(1 << 26);
+    let mut estimates = vec![];
+    for want in [Want::Device, Want::Host] {
+        let y = b.scale(x, 1 << 26);
+        b.demand(y, want);
+        let regions = b.cut();
+        estimates.push(regions[0].placement.estimates_us.iter().find(|e| e.0 == 1).unwrap().1);
+    }
+    let readback_us = (4u64 << 26) as f64 / 12e3;
+    assert!((estimates[1] - estimates[0] - readback_us).abs() < 1.0, "{estimates:?}");
+}
