@@ -1,5 +1,5 @@
 //! The tour in ARCHITECTURE.md: the op that it follows is run and its story kept, and what it names is looked up, so
-//! that neither can rot.
+//! that neither can rot. What docs/add-an-op.md names is looked up, too.
 
 mod common;
 
@@ -187,6 +187,26 @@ fn the_architecture_names_every_folder_and_file_of_the_source_and_none_that_is_n
         name.push_str(if path.is_dir() { "/" } else { "" });
         assert!(paths.contains(name.as_str()), "{name} is not in ARCHITECTURE.md");
     }
+}
+
+#[test]
+fn the_how_to_of_ops_names_files_that_exist_and_every_column_of_the_table() {
+    let text = read("docs/add-an-op.md");
+    let paths: BTreeSet<&str> = quoted(&text)
+        .into_iter()
+        .filter(|quote| ["src/", "crates/", "tests/", "examples/", "docs/"].iter().any(|p| quote.starts_with(p)))
+        .collect();
+    assert!(paths.len() >= 25, "it names {} files", paths.len());
+    for path in paths {
+        assert!(root().join(path).exists(), "{path} does not exist");
+    }
+    // The columns of a row, in order: what stands before braces, or before a rule's name.
+    let columns = |row: &str| -> Vec<String> {
+        let names = row.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+        names.take_while(|name| !name.starts_with('[') && !name.starts_with("```")).map(str::to_owned).collect()
+    };
+    let row = |text: &str| columns(&text[text.find("[Cbrt").or(text.find("[Neg")).expect("a row of the table")..]);
+    assert_eq!(row(&text), row(&read("src/graph/table.rs")));
 }
 
 #[test]

@@ -194,7 +194,7 @@ pub(crate) fn scan(op: ScanOp, dim: usize, nan: Nan, reverse: bool, arg: &Known<
         if op == ScanOp::Sum && meta.dtype.is_float() && values.iter().all(negative_zero) {
             return number(meta.dtype, -0.0);
         }
-        reduce_values(op.whole(), nan, &values, meta.dtype)
+        reduce_values(op.facts().whole, nan, &values, meta.dtype)
     })
 }
 

@@ -298,14 +298,14 @@ fn of_one_element(operands: &[&Array], op: ReduceOp, nan: Nan, dtype: DType, at:
 }
 
 fn scan(array: &Array, op: ScanOp, dim: usize, nan: Nan, reverse: bool, at: At) -> Array {
-    derive(&[array], op.name(), at, |home, metas| {
+    derive(&[array], op.facts().name, at, |home, metas| {
         metas[0].shape.has_axis(dim)?;
-        let dtype = if metas[0].dtype == DType::Bool && op.counts_bools() { DType::F64 } else { metas[0].dtype };
+        let dtype = if metas[0].dtype == DType::Bool && op.facts().counts_bools { DType::F64 } else { metas[0].dtype };
         let nan = if dtype.is_float() { nan } else { Nan::Include };
         let operand = cast_in(home, array, dtype, at);
         let meta = Meta { dtype, shape: metas[0].shape.clone() };
         if meta.shape.dim(dim) == 1 {
-            return Ok(of_one_element(&[&operand], op.whole(), nan, dtype, at));
+            return Ok(of_one_element(&[&operand], op.facts().whole, nan, dtype, at));
         }
         Ok(node(home, Op::Scan { op, dim: dim as u8, nan, reverse }, &[Input::Array(&operand)], meta, at))
     })

@@ -12,7 +12,6 @@ use super::form::{Class, Work};
 use super::in_step::in_step;
 use super::pack;
 use crate::contract::region::RegionArg;
-use crate::graph::costs::operations;
 use crate::graph::{Op, Reads, Shape};
 use smallvec::SmallVec;
 
@@ -180,7 +179,7 @@ fn multiplied(work: &Work<'_>, index: usize) -> Times {
 /// often as they are read.
 fn cone_weight(work: &Work<'_>, cones: &Cones, index: usize) -> u32 {
     let ops = cones.nodes[index].iter().map(|n| &work.nodes[n as usize].op);
-    ops.filter(|op| !matches!(op, Op::Random { .. })).map(operations).sum()
+    ops.filter(|op| !matches!(op, Op::Random { .. })).map(|op| op.facts().cost.weight()).sum()
 }
 
 /// The same with what is read at other places than its own counted for each of them, as it is computed: a part of a
@@ -193,7 +192,7 @@ fn total_weight(work: &Work<'_>, cuts: &Cuts, totals: &[u32], index: usize) -> u
         next += 1;
         let node = &work.nodes[n as usize];
         if !matches!(node.op, Op::Random { .. }) {
-            sum = sum.saturating_add(operations(&node.op));
+            sum = sum.saturating_add(node.op.facts().cost.weight());
         }
         for (slot, &arg) in node.args.iter().enumerate() {
             let RegionArg::Node(m) = arg else { continue };

@@ -7,7 +7,6 @@ use super::budget::Budget;
 use super::form::{Class, Work};
 use super::grouping::Cluster;
 use crate::contract::region::RegionArg;
-use crate::graph::costs::operations;
 
 /// Inline nodes that several large clusters compute and that cost more than a round trip through memory.
 pub fn share(work: &Work<'_>, clusters: &[Cluster], budget: Budget) -> Vec<u32> {
@@ -36,7 +35,7 @@ pub fn share(work: &Work<'_>, clusters: &[Cluster], budget: Budget) -> Vec<u32> 
                 cone.union(&cones[n as usize]);
             }
         }
-        costs[index] = cone.iter().map(|n| operations(&work.nodes[n as usize].op)).sum();
+        costs[index] = cone.iter().map(|n| work.nodes[n as usize].op.facts().cost.weight()).sum();
         cones.push(cone);
         if node.class != Class::Inline || costs[index] <= budget.recompute_max || node.meta.elements() <= 1 {
             continue;

@@ -1,15 +1,34 @@
 //! Facts about ops: one row an op, for every stage that decides by what an op is.
 //!
 //! In: an op. Out: its [`Facts`] (a row of [`Op::facts`]), what of it goes into keys of the plan caches ([`Op::hash_structure`],
-//! [`Op::hash_attributes`]) and the error of its checks ([`Op::fault`]); of reductions, [`ReduceFacts`]. Elementwise ops
-//! have a table of their own beside it (`graph/table.rs`), which also says what they compute, their dtypes and their
-//! gradients.
+//! [`Op::hash_attributes`]) and the error of its checks ([`Op::fault`]); of reductions, scans and library kernels,
+//! `ReduceFacts`, `ScanFacts` and `LibraryFacts` (`graph/facts/parts.rs`). The rows of elementwise ops
+//! (`graph/table.rs`) also say what they compute, their dtypes and their derivatives; the row of [`Op::Apply`] takes its
+//! name, cost and gradient from there.
 //! Must hold: a fact is said here and nowhere else; a stage that needs another fact adds a column, or, where the answer
 //! is the same for almost all ops, a method ([`Op::binds_all_pieces`], [`Op::is_kept_at_once`]). The matches of this
-//! file name every op, so that the compiler asks for the facts of a new one. What ops cost is a table of its own
-//! (`graph/costs.rs`); gradients of ops other than elementwise ones do not exist yet.
+//! file name every op, so that the compiler asks for the facts of a new one. `graph/costs.rs` says what costs mean,
+//! `graph/gradient.rs` what rules of gradients mean.
 
-use super::op::{Op, ReduceOp, ScanOp, View};
+/// A row of a table whose last columns are a cost and a gradient. Only builds with tests know gradients.
+macro_rules! row {
+    ($facts:ident { $($field:ident: $value:expr),* }, $gradient:expr) => {
+        $facts {
+            $($field: $value,)*
+            #[cfg(any(test, feature = "testing"))]
+            gradient: $gradient,
+        }
+    };
+}
+
+mod parts;
+
+pub use parts::{LibraryFacts, LibraryOp, Yields};
+
+use super::costs::{Cost, SIMPLE};
+#[cfg(any(test, feature = "testing"))]
+use super::gradient::GradientRule as G;
+use super::op::{Op, View};
 use super::shape::Shape;
 use super::table::ElementOp;
 use crate::dtype::DType;
@@ -31,6 +50,11 @@ pub struct Facts {
     pub scalars: Scalars,
     /// What it checks while it is computed. Read by `fusion/{cut,assemble}` and `scheduler/passing`.
     pub check: Check,
+    /// What it costs. Read by `scheduler/placement` and `fusion/{cut,share}`.
+    pub cost: Cost,
+    /// How derivatives pass it. Nothing differentiates yet: tests hold the column against the other ones.
+    #[cfg(any(test, feature = "testing"))]
+    pub gradient: G,
 }
 
 impl Facts {
@@ -156,40 +180,81 @@ impl Op {
     #[inline]
     pub fn facts(&self) -> Facts {
         use Check::{Condition, Indices, Nothing};
+        use Cost::Each;
         use OpClass::{Compact, Element, Library, Patch, Reduce, Scan};
         use Reads as R;
         use Scalars::{Arrays, Looked, Operands, OrParameters, Parameters};
-        let (name, class, reads, scalars, check): (_, _, &'static [Reads], _, _) = match self {
-            Op::Source(_) => ("from", Element, &[], Arrays, Nothing),
-            Op::Fill => ("full", Element, &[R::Number], Parameters, Nothing),
-            Op::Iota => ("arange", Element, &[R::Number], Looked, Nothing),
-            Op::Linspace => ("linspace", Element, &[R::Number], Looked, Nothing),
-            Op::Eye => ("eye", Element, &[], Arrays, Nothing),
-            Op::Random { dist, .. } => (dist.name(), Element, &[R::Number], Parameters, Nothing),
-            Op::Apply(op) => (op.name(), Element, &[R::Expanded], Operands, Nothing),
-            Op::View(View::Reshape) => ("reshape", Element, &[R::Same], Arrays, Nothing),
-            Op::View(View::Permute(_)) => ("permute", Element, &[R::Moved], Arrays, Nothing),
-            Op::View(View::Slice(_)) => ("slice", Element, &[R::Part], Arrays, Nothing),
-            Op::View(View::Broadcast) => ("broadcast_to", Element, &[R::Expanded], Arrays, Nothing),
-            Op::View(View::Repmat) => ("repmat", Element, &[R::Repeated], Arrays, Nothing),
-            Op::View(View::CircShift(_)) => ("circshift", Element, &[R::Moved], Arrays, Nothing),
-            Op::View(View::Diagonal(_)) => ("diag", Element, &[R::Part], Arrays, Nothing),
-            Op::Cat { .. } => ("cat", Element, &[R::Joined], Arrays, Nothing),
-            Op::Triangle { upper: true, .. } => ("triu", Element, &[R::Same], Arrays, Nothing),
-            Op::Triangle { upper: false, .. } => ("tril", Element, &[R::Same], Arrays, Nothing),
-            Op::MakeDiagonal(_) => ("diag", Element, &[R::Spread], Arrays, Nothing),
-            Op::Reduce { op, .. } => (op.facts().name, Reduce, &[R::Folded], Arrays, Nothing),
-            Op::Scan { op, .. } => (op.name(), Scan, &[R::Folded], Arrays, Nothing),
-            Op::Take { dim } => ("take", Element, &[R::AtIndex, R::Index], Arrays, Indices(*dim)),
-            Op::TakeAlong { dim } => ("take_along", Element, &[R::AtIndex, R::Index], Arrays, Indices(Some(*dim))),
-            Op::AssignSlice(_) => ("assign_slice", Patch, &[R::Base, R::Spread], OrParameters, Nothing),
-            Op::AssignIndex { dim } => ("assign_index", Library, &[R::Base, R::All], Arrays, Indices(*dim)),
-            Op::ArgSort { .. } => ("sort", Library, &[R::All], Arrays, Nothing),
-            Op::MatMul => ("matmul", Library, &[R::All], Arrays, Nothing),
-            Op::Ensure { op, .. } => (op, Element, &[R::Same, R::Expanded], Arrays, Condition),
-            Op::Compact => ("nonzero", Compact, &[R::Folded], Arrays, Nothing),
-        };
-        Facts { name, class, reads, scalars, check }
+        macro_rules! op {
+            ($name:expr, $class:expr, $reads:expr, $scalars:expr, $check:expr, $cost:expr, $gradient:expr) => {
+                row!(
+                    Facts { name: $name, class: $class, reads: &$reads, scalars: $scalars, check: $check, cost: $cost },
+                    $gradient
+                )
+            };
+        }
+        match self {
+            Op::Source(_) => op!("from", Element, [], Arrays, Nothing, Each(SIMPLE), G::NO_ARRAY),
+            // A number is a parameter of the kernel that reads it.
+            Op::Fill => op!("full", Element, [R::Number], Parameters, Nothing, Each(0), G::NO_ARRAY),
+            Op::Iota => op!("arange", Element, [R::Number], Looked, Nothing, Each(SIMPLE), G::NO_ARRAY),
+            Op::Linspace => op!("linspace", Element, [R::Number], Looked, Nothing, Each(SIMPLE), G::NO_ARRAY),
+            Op::Eye => op!("eye", Element, [], Arrays, Nothing, Each(SIMPLE), G::NO_ARRAY),
+            Op::Random { dist, .. } => {
+                op!(dist.name(), Element, [R::Number], Parameters, Nothing, dist.cost(), G::NO_ARRAY)
+            }
+            Op::Apply(op) => op!(op.name(), Element, [R::Expanded], Operands, Nothing, op.cost(), G::of_element(*op)),
+            Op::View(view) => match view {
+                View::Reshape => op!("reshape", Element, [R::Same], Arrays, Nothing, Each(SIMPLE), G::MoveBack),
+                View::Permute(_) => op!("permute", Element, [R::Moved], Arrays, Nothing, Each(SIMPLE), G::MoveBack),
+                View::Slice(_) => op!("slice", Element, [R::Part], Arrays, Nothing, Each(SIMPLE), G::PutBack),
+                View::Broadcast => {
+                    op!("broadcast_to", Element, [R::Expanded], Arrays, Nothing, Each(SIMPLE), G::SumOfCopies)
+                }
+                View::Repmat => op!("repmat", Element, [R::Repeated], Arrays, Nothing, Each(SIMPLE), G::SumOfCopies),
+                View::CircShift(_) => op!("circshift", Element, [R::Moved], Arrays, Nothing, Each(SIMPLE), G::MoveBack),
+                View::Diagonal(_) => op!("diag", Element, [R::Part], Arrays, Nothing, Each(SIMPLE), G::PutBack),
+            },
+            Op::Cat { .. } => op!("cat", Element, [R::Joined], Arrays, Nothing, Each(SIMPLE), G::OwnPart),
+            Op::Triangle { upper, .. } => {
+                let name = if *upper { "triu" } else { "tril" };
+                op!(name, Element, [R::Same], Arrays, Nothing, Each(SIMPLE), G::SameOp)
+            }
+            Op::MakeDiagonal(_) => op!("diag", Element, [R::Spread], Arrays, Nothing, Each(SIMPLE), G::OwnPart),
+            Op::Reduce { op, .. } => {
+                let facts = op.facts();
+                op!(facts.name, Reduce, [R::Folded], Arrays, Nothing, facts.cost, facts.gradient)
+            }
+            Op::Scan { op, .. } => {
+                let facts = op.facts();
+                op!(facts.name, Scan, [R::Folded], Arrays, Nothing, Each(SIMPLE), facts.gradient)
+            }
+            Op::Take { dim } => {
+                op!("take", Element, [R::AtIndex, R::Index], Arrays, Indices(*dim), Each(SIMPLE), G::AddAtIndex)
+            }
+            Op::TakeAlong { dim } => {
+                let check = Indices(Some(*dim));
+                op!("take_along", Element, [R::AtIndex, R::Index], Arrays, check, Each(SIMPLE), G::AddAtIndex)
+            }
+            Op::AssignSlice(_) => {
+                op!("assign_slice", Patch, [R::Base, R::Spread], OrParameters, Nothing, Each(SIMPLE), G::Overwritten)
+            }
+            Op::AssignIndex { dim } => {
+                let LibraryFacts { name, cost } = LibraryOp::AssignIndex.facts();
+                op!(name, Library, [R::Base, R::All], Arrays, Indices(*dim), cost, G::Overwritten)
+            }
+            Op::ArgSort { .. } => {
+                let cost = LibraryOp::ArgSort.facts().cost;
+                op!("sort", Library, [R::All], Arrays, Nothing, cost, G::POSITIONS)
+            }
+            Op::MatMul => {
+                let LibraryFacts { name, cost } = LibraryOp::MatMul.facts();
+                op!(name, Library, [R::All], Arrays, Nothing, cost, G::Products)
+            }
+            Op::Ensure { op, .. } => {
+                op!(op, Element, [R::Same, R::Expanded], Arrays, Condition, Each(SIMPLE), G::FirstOnly)
+            }
+            Op::Compact => op!("nonzero", Compact, [R::Folded], Arrays, Nothing, Each(SIMPLE), G::POSITIONS),
+        }
     }
 
     /// The name that users know it by.
@@ -302,86 +367,5 @@ impl Op {
     /// Whether it only converts elements to another dtype.
     pub fn is_cast(&self) -> bool {
         matches!(self, Op::Apply(ElementOp::Cast))
-    }
-}
-
-/// In which dtype a reduction computes, and what it yields.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Yields {
-    /// Floats in their own dtype, all else in f64.
-    Float,
-    /// The operand's dtype.
-    Same,
-    /// Positions and counts, u32.
-    Count,
-    /// Truth values.
-    Truth,
-}
-
-/// What is known of a reduction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReduceFacts {
-    /// The name that users know it by.
-    pub name: &'static str,
-    /// In which dtype it computes, and what it yields. Read by `array/reduce`.
-    pub yields: Yields,
-    /// Whether it has a value where nothing is reduced. Read by `array/fold_reduce`.
-    pub is_defined_of_nothing: bool,
-    /// How many arrays it reduces. Read by `array/reduce`.
-    pub operands: usize,
-}
-
-impl ReduceOp {
-    /// The row of a reduction.
-    pub fn facts(self) -> ReduceFacts {
-        use Yields::{Count, Float, Same, Truth};
-        let (name, yields, is_defined_of_nothing, operands) = match self {
-            ReduceOp::Sum => ("sum", Float, true, 1),
-            ReduceOp::Prod => ("prod", Float, true, 1),
-            ReduceOp::Mean => ("mean", Float, true, 1),
-            ReduceOp::Var { .. } => ("var", Float, true, 1),
-            ReduceOp::Std { .. } => ("std", Float, true, 1),
-            ReduceOp::Min => ("min", Same, false, 1),
-            ReduceOp::Max => ("max", Same, false, 1),
-            ReduceOp::ArgMin => ("argmin", Count, false, 1),
-            ReduceOp::ArgMax => ("argmax", Count, false, 1),
-            ReduceOp::Any => ("any", Truth, true, 1),
-            ReduceOp::All => ("all", Truth, true, 1),
-            ReduceOp::CountNonzero => ("count_nonzero", Count, true, 1),
-            ReduceOp::Norm => ("norm", Float, true, 1),
-            ReduceOp::LogSumExp => ("logsumexp", Float, true, 1),
-            ReduceOp::Dot => ("dot", Float, true, 2),
-        };
-        ReduceFacts { name, yields, is_defined_of_nothing, operands }
-    }
-}
-
-impl ScanOp {
-    /// The name that users know it by.
-    pub fn name(self) -> &'static str {
-        match self {
-            ScanOp::Sum => "cumsum",
-            ScanOp::Prod => "cumprod",
-            ScanOp::Min => "cummin",
-            ScanOp::Max => "cummax",
-        }
-    }
-
-    /// The reduction of which a scan holds the values of all beginnings.
-    pub fn whole(self) -> ReduceOp {
-        match self {
-            ScanOp::Sum => ReduceOp::Sum,
-            ScanOp::Prod => ReduceOp::Prod,
-            ScanOp::Min => ReduceOp::Min,
-            ScanOp::Max => ReduceOp::Max,
-        }
-    }
-
-    /// Whether it computes bools as numbers.
-    pub fn counts_bools(self) -> bool {
-        match self {
-            ScanOp::Sum | ScanOp::Prod => true,
-            ScanOp::Min | ScanOp::Max => false,
-        }
     }
 }

@@ -1,10 +1,13 @@
 //! The vocabulary of the task graph: element types, shapes, nodes; the op table (`table`, with its meanings in
-//! `semantics`), the facts of ops (`facts`), what they cost (`costs`), and rules of dtypes (`mixed`, `wide`, `refusals`).
+//! `semantics`), the facts of ops (`facts`), what costs and
+//! gradients in it mean (`costs`, `gradient`), and rules of dtypes (`mixed`, `wide`, `refusals`).
 //!
 //! In: nothing. Out: types that every stage reads. Must never know what a kernel, a buffer or a device is.
 
 pub mod costs;
 mod facts;
+#[cfg(any(test, feature = "testing"))]
+mod gradient;
 pub mod mixed;
 mod op;
 pub mod refusals;
@@ -16,7 +19,7 @@ pub mod table;
 pub mod wide;
 
 pub use crate::dtype::{DType, Element, Scalar};
-pub use facts::{Check, OpClass, Reads, Yields};
+pub use facts::{Check, LibraryOp, OpClass, Reads, Yields};
 pub use op::{Arg, DimSet, Dist, Meta, Nan, Node, Op, RandomKey, ReduceOp, ScanOp, SliceDim, View};
 pub use shape::Shape;
 pub use table::{ArgType, ElementOp, Signature};

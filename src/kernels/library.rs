@@ -7,9 +7,8 @@
 
 #[cfg(feature = "gpu")]
 use crate::error::Error;
-use crate::graph::DType;
-use crate::graph::costs::{ASSIGN_OPERATIONS, matmul_operations, sort_operations};
 use crate::graph::scratch::{assign_scratch_words, sort_scratch_words};
+use crate::graph::{DType, LibraryOp};
 use crate::kernels::matmul;
 #[cfg(feature = "gpu")]
 use crate::kernels::{scatter, sort};
@@ -77,17 +76,23 @@ pub enum Library {
 }
 
 impl Library {
+    /// Which library kernel it is; its facts stand with those of ops.
+    pub fn op(&self) -> LibraryOp {
+        match self {
+            Library::MatMul { .. } => LibraryOp::MatMul,
+            Library::ArgSort { .. } => LibraryOp::ArgSort,
+            Library::AssignIndex { .. } => LibraryOp::AssignIndex,
+        }
+    }
+
     /// Simple operations that it takes, roughly.
     pub fn operations(&self) -> f64 {
-        match *self {
-            Library::MatMul { m, n, k, batch, .. } => matmul_operations(k as u64) * m as f64 * n as f64 * batch as f64,
-            Library::ArgSort { before, len, after, .. } => {
-                sort_operations(len as u64) * before as f64 * after as f64 * len as f64
-            }
-            Library::AssignIndex { before, after, count, .. } => {
-                ASSIGN_OPERATIONS * before as f64 * after as f64 * count as f64
-            }
-        }
+        let (elements, length) = match *self {
+            Library::MatMul { m, n, k, batch, .. } => (m as f64 * n as f64 * batch as f64, k),
+            Library::ArgSort { before, len, after, .. } => (before as f64 * after as f64 * len as f64, len),
+            Library::AssignIndex { before, after, count, .. } => (before as f64 * after as f64 * count as f64, 1),
+        };
+        self.op().facts().cost.operations(elements, length as u64)
     }
 
     /// Elements that it writes of an output of so many.
@@ -100,11 +105,7 @@ impl Library {
 
     /// For labels and `explain()`.
     pub fn name(&self) -> &'static str {
-        match self {
-            Library::MatMul { .. } => "matmul",
-            Library::ArgSort { .. } => "argsort",
-            Library::AssignIndex { .. } => "assign_index",
-        }
+        self.op().facts().name
     }
 
     /// 32-bit words of scratch that the GPU side needs as its last operand (the host side needs none).

@@ -17,13 +17,13 @@
 //! whether the host would move and compute for longer than the fastest GPU one could imagine would take for all of it,
 //! round trip and transfers included ([`DREAM`]). What fails this stays on the host, also where the GPU is open.
 
-use super::cut::{Cut, Dep};
+use super::cut::{Cut, CutNode, Dep};
 use super::room;
 use super::state::State;
 use crate::config::DeviceChoice;
 use crate::contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
 use crate::graph::refusals::refusal;
-use crate::graph::{Arg, DType, Meta, Op, OpClass, Scalar, costs, mixed, wide};
+use crate::graph::{Arg, DType, Meta, Node, Op, OpClass, Scalar, mixed, wide};
 use crate::ids::DeviceId;
 use smallvec::SmallVec;
 
@@ -380,22 +380,7 @@ impl State {
                     uploads.extend(fetch.upload);
                 }
             }
-            let work = match &live.node.op {
-                Op::MatMul if !node.deps.is_empty() => {
-                    let terms = self.meta_of(cut, node.deps[node.deps.len() - 1]).shape.dim(1).max(1);
-                    elements as f64 * costs::matmul_operations(terms as u64)
-                }
-                Op::ArgSort { dim, .. } => {
-                    elements as f64 * costs::sort_operations(live.node.meta.shape.dim(*dim as usize) as u64)
-                }
-                Op::AssignIndex { dim } => {
-                    let shape = &live.node.meta.shape;
-                    let count = node.deps.get(1).map_or(1, |&dep| self.meta_of(cut, dep).elements());
-                    let lines = dim.map_or(1, |dim| shape.elements() / shape.dim(dim as usize).max(1));
-                    (lines * count) as f64 * costs::ASSIGN_OPERATIONS
-                }
-                op => elements as f64 * costs::operations(op) as f64,
-            };
+            let work = self.operations(cut, node, elements);
             let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
             if node.root || is_library(&live.node.op) {
                 moved_bytes += bytes;
@@ -418,6 +403,26 @@ impl State {
         let launch_us = if started_here && !to_host { 0.0 } else { rates.launch_us };
         let work_us = transfer_us + memory_us.max(arithmetic_us);
         Estimate { us: launch_us + kernels * rates.dispatch_us + work_us, work_us, started_here, uploads }
+    }
+
+    /// Simple operations of a node; `elements` are its own, or those of its longest argument.
+    fn operations(&self, cut: &Cut, node: &CutNode, elements: usize) -> f64 {
+        let Node { op, meta, .. } = &self.graph[node.at].node;
+        let (elements, length) = match op {
+            // A node's arguments are listed last first, each once.
+            Op::MatMul => (elements, node.deps.last().map_or(1, |&dep| self.meta_of(cut, dep).shape.dim(1).max(1))),
+            Op::ArgSort { dim, .. } => (elements, meta.shape.dim(*dim as usize)),
+            Op::AssignIndex { dim } => {
+                let count = node.deps.get(1).map_or(1, |&dep| self.meta_of(cut, dep).elements());
+                let lines = dim.map_or(1, |dim| meta.shape.elements() / meta.shape.dim(dim as usize).max(1));
+                (lines * count, 1)
+            }
+            Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => (elements, 1),
+            Op::Apply(_) | Op::View(_) | Op::Cat { .. } | Op::Triangle { .. } | Op::MakeDiagonal(_) => (elements, 1),
+            Op::Reduce { .. } | Op::Scan { .. } | Op::Take { .. } | Op::TakeAlong { .. } => (elements, 1),
+            Op::AssignSlice(_) | Op::Ensure { .. } | Op::Compact => (elements, 1),
+        };
+        op.facts().cost.operations(elements as f64, length as u64)
     }
 
     /// What it takes to have an operand on a device.

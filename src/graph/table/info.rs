@@ -8,6 +8,7 @@ use super::op_table;
 use super::rules::DTypeRule;
 #[cfg(any(test, feature = "testing"))]
 use crate::graph::DType;
+use crate::graph::costs::{DIVISION, EXPONENTIAL, SIMPLE, SPECIAL, TRIGONOMETRIC};
 #[cfg(any(test, feature = "testing"))]
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LOG2_E, LOG10_E, PI};
 
@@ -26,6 +27,8 @@ pub struct OpInfo {
     pub doc: &'static str,
     /// How its dtypes follow from its arguments'.
     pub rule: DTypeRule,
+    /// Simple operations that an element takes (`graph::costs`).
+    pub cost: u32,
     /// The derivatives by its arguments.
     #[cfg(any(test, feature = "testing"))]
     pub gradient: Gradient,
@@ -80,7 +83,7 @@ macro_rules! ap {
 
 macro_rules! derive_table {
     ($([$variant:ident, $name:literal, $arity:literal, $doc:literal
-        rule $rule:ident; body { $($body:tt)* }; fast { $fast:expr }; gradient { $gradient:expr };
+        rule $rule:ident; cost { $cost:expr }; body { $($body:tt)* }; fast { $fast:expr }; gradient { $gradient:expr };
         examples { $examples:expr }])*) => {
         pub(super) static TABLE: &[OpInfo] = &[$(OpInfo {
             #[cfg(any(test, feature = "testing"))]
@@ -90,6 +93,7 @@ macro_rules! derive_table {
             #[cfg(any(test, feature = "testing"))]
             doc: $doc,
             rule: DTypeRule::$rule,
+            cost: $cost,
             #[cfg(any(test, feature = "testing"))]
             gradient: $gradient,
             #[cfg(feature = "gpu")]

@@ -403,7 +403,7 @@ macro_rules! run_body {
 
 macro_rules! derive_apply {
     ($([$variant:ident, $name:literal, $arity:literal, $doc:literal
-        rule $rule:ident; body { $($body:tt)* }; fast { $fast:expr }; gradient { $gradient:expr };
+        rule $rule:ident; cost { $cost:expr }; body { $($body:tt)* }; fast { $fast:expr }; gradient { $gradient:expr };
         examples { $examples:expr }])*) => {
         fn dispatch(mut call: Call<'_, '_>) {
             match call.op {

@@ -251,7 +251,7 @@ fn the_costs_of_functions_are_of_the_order_of_their_lines() {
     let mut wrong = 0;
     for &op in ElementOp::ALL {
         let lines = super::wgsl::lines_of(op).max(1) as f64;
-        let cost = crate::graph::costs::operations(&crate::graph::Op::Apply(op)) as f64;
+        let cost = op.cost().weight() as f64;
         // Tables for hard cases, and ranges that exclude each other, are lines that few elements take.
         let is_wrong = cost > 5.0 * lines || lines > 12.0 * cost;
         wrong += is_wrong as u32;

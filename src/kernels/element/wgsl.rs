@@ -420,7 +420,7 @@ fn wrong_dtype(input: DType) -> ! {
 
 macro_rules! derive_record {
     ($([$variant:ident, $name:literal, $arity:literal, $doc:literal
-        rule $rule:ident; body { $($body:tt)* }; fast { $fast:expr }; gradient { $gradient:expr };
+        rule $rule:ident; cost { $cost:expr }; body { $($body:tt)* }; fast { $fast:expr }; gradient { $gradient:expr };
         examples { $examples:expr }])*) => {
         /// Records an op over arguments of these texts: its result, and the test for its rare part where it has one.
         fn record_op(op: ElementOp, input: DType, output: DType, part: Part, args: &[String]) -> Vec<u32> {

@@ -1,0 +1,152 @@
+//! Facts about what ops are of: reductions, scans, distributions and library kernels, one row each.
+//!
+//! In: one of these. Out: its row, from which the row of its op (`graph/facts.rs`) is made. Must hold: as there.
+
+use crate::graph::costs::{Cost, DIVISION, EXPONENTIAL, RANDOM, RANDOM_NORMAL, SIMPLE};
+#[cfg(any(test, feature = "testing"))]
+use crate::graph::gradient::GradientRule as G;
+use crate::graph::op::{Dist, ReduceOp, ScanOp};
+
+/// In which dtype a reduction computes, and what it yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Yields {
+    /// Floats in their own dtype, all else in f64.
+    Float,
+    /// The operand's dtype.
+    Same,
+    /// Positions and counts, u32.
+    Count,
+    /// Truth values.
+    Truth,
+}
+
+/// What is known of a reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReduceFacts {
+    /// The name that users know it by.
+    pub name: &'static str,
+    /// In which dtype it computes, and what it yields. Read by `array/reduce`.
+    pub yields: Yields,
+    /// Whether it has a value where nothing is reduced. Read by `array/fold_reduce`.
+    pub is_defined_of_nothing: bool,
+    /// How many arrays it reduces. Read by `array/reduce`.
+    pub operands: usize,
+    /// What it costs.
+    pub cost: Cost,
+    /// How derivatives pass it.
+    #[cfg(any(test, feature = "testing"))]
+    pub gradient: G,
+}
+
+impl ReduceOp {
+    /// The row of a reduction.
+    pub fn facts(self) -> ReduceFacts {
+        use Yields::{Count, Float, Same, Truth};
+        macro_rules! reduction {
+            ($name:expr, $yields:expr, $is_defined_of_nothing:expr, $operands:expr, $each:expr, $gradient:expr) => {
+                row!(
+                    ReduceFacts {
+                        name: $name,
+                        yields: $yields,
+                        is_defined_of_nothing: $is_defined_of_nothing,
+                        operands: $operands,
+                        cost: Cost::Each($each)
+                    },
+                    $gradient
+                )
+            };
+        }
+        match self {
+            ReduceOp::Sum => reduction!("sum", Float, true, 1, SIMPLE, G::Spread),
+            ReduceOp::Prod => reduction!("prod", Float, true, 1, SIMPLE, G::OtherFactors),
+            ReduceOp::Mean => reduction!("mean", Float, true, 1, SIMPLE, G::SpreadMean),
+            // Running means and scales divide.
+            ReduceOp::Var { .. } => reduction!("var", Float, true, 1, 2 * DIVISION, G::Deviation),
+            ReduceOp::Std { .. } => reduction!("std", Float, true, 1, 2 * DIVISION, G::Deviation),
+            ReduceOp::Min => reduction!("min", Same, false, 1, SIMPLE, G::AtExtreme),
+            ReduceOp::Max => reduction!("max", Same, false, 1, SIMPLE, G::AtExtreme),
+            ReduceOp::ArgMin => reduction!("argmin", Count, false, 1, SIMPLE, G::POSITIONS),
+            ReduceOp::ArgMax => reduction!("argmax", Count, false, 1, SIMPLE, G::POSITIONS),
+            ReduceOp::Any => reduction!("any", Truth, true, 1, SIMPLE, G::TRUTH),
+            ReduceOp::All => reduction!("all", Truth, true, 1, SIMPLE, G::TRUTH),
+            ReduceOp::CountNonzero => reduction!("count_nonzero", Count, true, 1, SIMPLE, G::COUNTS),
+            ReduceOp::Norm => reduction!("norm", Float, true, 1, 2 * DIVISION, G::Direction),
+            // A function of the exponential family for each element.
+            ReduceOp::LogSumExp => reduction!("logsumexp", Float, true, 1, EXPONENTIAL, G::Softmax),
+            ReduceOp::Dot => reduction!("dot", Float, true, 2, SIMPLE, G::Products),
+        }
+    }
+}
+
+/// What is known of a scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScanFacts {
+    /// The name that users know it by.
+    pub name: &'static str,
+    /// The reduction of which it holds the values of all beginnings. Read by `array/{reduce,fold_reduce}`.
+    pub whole: ReduceOp,
+    /// Whether it computes bools as numbers. Read by `array/reduce`.
+    pub counts_bools: bool,
+    /// How derivatives pass it.
+    #[cfg(any(test, feature = "testing"))]
+    pub gradient: G,
+}
+
+impl ScanOp {
+    /// The row of a scan.
+    pub fn facts(self) -> ScanFacts {
+        macro_rules! scan {
+            ($name:expr, $whole:expr, $counts_bools:expr, $gradient:expr) => {
+                row!(ScanFacts { name: $name, whole: $whole, counts_bools: $counts_bools }, $gradient)
+            };
+        }
+        match self {
+            ScanOp::Sum => scan!("cumsum", ReduceOp::Sum, true, G::SumsFromEnd),
+            ScanOp::Prod => scan!("cumprod", ReduceOp::Prod, true, G::OtherFactors),
+            ScanOp::Min => scan!("cummin", ReduceOp::Min, false, G::AtExtreme),
+            ScanOp::Max => scan!("cummax", ReduceOp::Max, false, G::AtExtreme),
+        }
+    }
+}
+
+impl Dist {
+    /// What drawing a number costs.
+    pub fn cost(self) -> Cost {
+        match self {
+            Dist::Uniform | Dist::Integer => Cost::Each(RANDOM),
+            Dist::Normal => Cost::Each(RANDOM_NORMAL),
+        }
+    }
+}
+
+/// A library kernel, whatever its sizes are (`kernels::Library` has them).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LibraryOp {
+    /// Products of matrices.
+    MatMul,
+    /// The permutations that sort lines.
+    ArgSort,
+    /// Assignment by index.
+    AssignIndex,
+}
+
+/// What is known of a library kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LibraryFacts {
+    /// Its name in labels and `explain()`.
+    pub name: &'static str,
+    /// What it costs. Read by `kernels/library`, and by the row of its op.
+    pub cost: Cost,
+}
+
+impl LibraryOp {
+    /// The row of a library kernel.
+    pub fn facts(self) -> LibraryFacts {
+        let (name, cost) = match self {
+            LibraryOp::MatMul => ("matmul", Cost::Product),
+            LibraryOp::ArgSort => ("argsort", Cost::Sort),
+            LibraryOp::AssignIndex => ("assign_index", Cost::Assignment),
+        };
+        LibraryFacts { name, cost }
+    }
+}
