@@ -112,7 +112,8 @@ fn plain<'a>(op: ElementOp, operands: &'a [Operand<'_>]) -> Option<Plain<'a>> {
         DTypeRule::Arithmetic | DTypeRule::Real if compute.is_float() => compute,
         DTypeRule::Comparison | DTypeRule::Test if compute.is_float() => DType::Bool,
         DTypeRule::Logic if compute == DType::Bool => DType::Bool,
-        _ => return None,
+        DTypeRule::Arithmetic | DTypeRule::Real | DTypeRule::Comparison | DTypeRule::Test => return None,
+        DTypeRule::Logic | DTypeRule::Select | DTypeRule::Cast => return None,
     };
     if home.is_strict() && !operands.iter().all(|operand| strict::fits(compute, operand)) {
         return None;

@@ -7,32 +7,32 @@ use super::handle::Array;
 use super::operand::Operand;
 use super::record::{apply, cast_in};
 use super::wide::Wide;
-use crate::graph::wide::{self, LIMIT, mirrored};
+use crate::graph::wide::{Beside, Comparison, LIMIT, beside};
 use crate::graph::{DType, ElementOp};
 
 impl Wide<'_> {
     /// The result of `op` beside `number`, or of its mirror image; `None` for what is computed in f64.
     pub(super) fn beside(&self, op: ElementOp, number: &Array, reversed: bool) -> Option<Array> {
         let dtype = number.dtype().ok().filter(|dtype| dtype.is_float())?;
-        let is_comparison = wide::is_comparison(op);
-        if !is_comparison && !number.shape().is_ok_and(|shape| shape.is_scalar()) {
+        let how = beside(op);
+        if !matches!(how, Beside::Compare(_)) && !number.shape().is_ok_and(|shape| shape.is_scalar()) {
             return None;
         }
         let number =
             if dtype == DType::F64 { number.clone() } else { cast_in(&self.x.0.home, number, DType::F64, self.at) };
-        Some(match op {
-            _ if is_comparison => self.compared_with(if reversed { mirrored(op) } else { op }, &number),
-            ElementOp::Add => self.sum_with(&number, false),
-            ElementOp::Sub if reversed => self.sum_with(&number, true),
-            ElementOp::Sub => self.sum_with(&self.one(ElementOp::Neg, &number), false),
-            ElementOp::Min | ElementOp::Max => {
+        Some(match how {
+            Beside::Compare(how) => self.compared_with(if reversed { how.mirrored() } else { how }, &number),
+            Beside::Sum => self.sum_with(&number, false),
+            Beside::Difference if reversed => self.sum_with(&number, true),
+            Beside::Difference => self.sum_with(&self.one(ElementOp::Neg, &number), false),
+            Beside::Extreme => {
                 let bounded = self.op(op, self.x, self.whole(&number));
                 self.choose(&self.one(ElementOp::IsNan, &number), self.x, &bounded)
             }
-            ElementOp::Mul | ElementOp::Div | ElementOp::Mod | ElementOp::Rem | ElementOp::Pow => {
+            Beside::Product | Beside::Quotient | Beside::Remainder | Beside::Power => {
                 self.whole_or_float(op, &number, reversed)
             }
-            _ => return None,
+            Beside::Bounds | Beside::Choice | Beside::Apart => return None,
         })
     }
 
@@ -63,7 +63,7 @@ impl Wide<'_> {
         self.op(ElementOp::And, is_whole, inside)
     }
 
-    fn compared_with(&self, op: ElementOp, number: &Array) -> Array {
+    fn compared_with(&self, how: Comparison, number: &Array) -> Array {
         let down = || self.whole(&self.one(ElementOp::Floor, number));
         let up = || self.whole(&self.one(ElementOp::Ceil, number));
         let beyond = || self.float(ElementOp::Ge, number, LIMIT);
@@ -72,13 +72,17 @@ impl Wide<'_> {
         let and = |a: Array, b: Array| self.op(ElementOp::And, a, b);
         let or = |a: Array, b: Array| self.op(ElementOp::Or, a, b);
         // Less than a number is less than the whole one above it. What saturates is told apart; NaN is neither.
-        match op {
-            ElementOp::Lt => and(or(self.op(op, self.x, up()), beyond()), some()),
-            ElementOp::Le => and(self.op(op, self.x, down()), self.float(ElementOp::Ge, number, -LIMIT)),
-            ElementOp::Gt => and(or(self.op(op, self.x, down()), below()), some()),
-            ElementOp::Ge => and(self.op(op, self.x, up()), self.float(ElementOp::Lt, number, LIMIT)),
-            ElementOp::Eq => and(self.op(op, self.x, self.whole(number)), self.fits(number)),
-            _ => self.one(ElementOp::Not, &self.compared_with(ElementOp::Eq, number)),
+        match how {
+            Comparison::Less => and(or(self.op(ElementOp::Lt, self.x, up()), beyond()), some()),
+            Comparison::LessOrEqual => {
+                and(self.op(ElementOp::Le, self.x, down()), self.float(ElementOp::Ge, number, -LIMIT))
+            }
+            Comparison::Greater => and(or(self.op(ElementOp::Gt, self.x, down()), below()), some()),
+            Comparison::GreaterOrEqual => {
+                and(self.op(ElementOp::Ge, self.x, up()), self.float(ElementOp::Lt, number, LIMIT))
+            }
+            Comparison::Equal => and(self.op(ElementOp::Eq, self.x, self.whole(number)), self.fits(number)),
+            Comparison::NotEqual => self.one(ElementOp::Not, &self.compared_with(Comparison::Equal, number)),
         }
     }
 

@@ -12,7 +12,7 @@ use super::form::{Class, Work};
 use super::in_step::in_step;
 use super::pack;
 use crate::contract::region::RegionArg;
-use crate::graph::{Op, Reads, Shape};
+use crate::graph::{Reads, Shape};
 use smallvec::SmallVec;
 
 /// What this pass decided.
@@ -178,8 +178,7 @@ fn multiplied(work: &Work<'_>, index: usize) -> Times {
 /// Simple operations that computing one element of a node takes, beside drawing random numbers, which are drawn as
 /// often as they are read.
 fn cone_weight(work: &Work<'_>, cones: &Cones, index: usize) -> u32 {
-    let ops = cones.nodes[index].iter().map(|n| &work.nodes[n as usize].op);
-    ops.filter(|op| !matches!(op, Op::Random { .. })).map(|op| op.facts().cost.weight()).sum()
+    cones.nodes[index].iter().map(|n| work.nodes[n as usize].op.facts().cost.weight_again()).sum()
 }
 
 /// The same with what is read at other places than its own counted for each of them, as it is computed: a part of a
@@ -191,9 +190,7 @@ fn total_weight(work: &Work<'_>, cuts: &Cuts, totals: &[u32], index: usize) -> u
     while let Some(&n) = here.get(next) {
         next += 1;
         let node = &work.nodes[n as usize];
-        if !matches!(node.op, Op::Random { .. }) {
-            sum = sum.saturating_add(node.op.facts().cost.weight());
-        }
+        sum = sum.saturating_add(node.op.facts().cost.weight_again());
         for (slot, &arg) in node.args.iter().enumerate() {
             let RegionArg::Node(m) = arg else { continue };
             if cuts.written[m as usize] {

@@ -36,6 +36,9 @@ pub const RANDOM_NORMAL: u32 = 60;
 pub enum Cost {
     /// So many simple operations for each element of the value, or of the longest argument where that is longer.
     Each(u32),
+    /// As `Each`, for numbers that are drawn: fusion draws them as often as they are read, and never writes them out for
+    /// what they cost.
+    Draw(u32),
     /// A product and an addition for each term of each element's sum.
     Product,
     /// For each element a pass of a merge for each doubling of its line's length, in which the element is compared and
@@ -50,10 +53,18 @@ impl Cost {
     /// is sorted.
     pub fn operations(self, elements: f64, length: u64) -> f64 {
         match self {
-            Cost::Each(each) => elements * each as f64,
+            Cost::Each(each) | Cost::Draw(each) => elements * each as f64,
             Cost::Product => elements * (2.0 * length as f64),
             Cost::Sort => elements * (8.0 * (length.max(2) as f64).log2()),
             Cost::Assignment => elements * 4.0,
+        }
+    }
+
+    /// The weight of an op that is computed again wherever it is read; numbers are drawn again anyway.
+    pub fn weight_again(self) -> u32 {
+        match self {
+            Cost::Draw(_) => 0,
+            Cost::Each(_) | Cost::Product | Cost::Sort | Cost::Assignment => self.weight(),
         }
     }
 
@@ -61,7 +72,7 @@ impl Cost {
     /// so they count as little as can be.
     pub fn weight(self) -> u32 {
         match self {
-            Cost::Each(each) => each,
+            Cost::Each(each) | Cost::Draw(each) => each,
             Cost::Product | Cost::Sort | Cost::Assignment => SIMPLE,
         }
     }

@@ -9,6 +9,10 @@
 //! turn out to have a fraction (`array::wide_unknown`). WIDE-2: where [`Emit::chooses`] says no, the ops that are
 //! emitted follow from op and side alone, but of powers.
 
+mod beside;
+
+pub use beside::{Beside, Comparison, beside};
+
 use crate::graph::DType;
 use crate::graph::ElementOp::{self, *};
 use crate::graph::table::DTypeRule;
@@ -38,15 +42,20 @@ pub trait Emit {
 
 /// Whether an op beside a number of f64 is written down as here.
 pub fn takes(op: ElementOp) -> bool {
-    is_comparison(op) || matches!(op, Add | Sub | Mul | Div | Mod | Rem | Pow)
+    match beside(op) {
+        Beside::Compare(_) | Beside::Sum | Beside::Difference | Beside::Product => true,
+        Beside::Quotient | Beside::Remainder | Beside::Power => true,
+        Beside::Extreme | Beside::Bounds | Beside::Choice | Beside::Apart => false,
+    }
 }
 
 /// Whether a result takes f64 for some numbers: with `number` it does.
 pub fn needs_float(op: ElementOp, number: f64, reversed: bool) -> bool {
-    match op {
-        Pow => !is_whole(number),
-        Div | Mod | Rem => reversed && !is_inside(number),
-        _ => false,
+    match beside(op) {
+        Beside::Power => !is_whole(number),
+        Beside::Quotient | Beside::Remainder => reversed && !is_inside(number),
+        Beside::Compare(_) | Beside::Sum | Beside::Difference | Beside::Product => false,
+        Beside::Extreme | Beside::Bounds | Beside::Choice | Beside::Apart => false,
     }
 }
 
@@ -55,27 +64,11 @@ pub fn rounded(number: f64) -> i64 {
     number.round() as i64
 }
 
-/// The comparison with its sides exchanged.
-pub fn mirrored(op: ElementOp) -> ElementOp {
-    match op {
-        Lt => Gt,
-        Le => Ge,
-        Gt => Lt,
-        Ge => Le,
-        other => other,
-    }
-}
-
-/// Whether an op compares numbers.
-pub fn is_comparison(op: ElementOp) -> bool {
-    op.info().rule == DTypeRule::Comparison
-}
-
 /// The dtype that an op gives whose last argument is of this one.
 pub fn output(op: ElementOp, last: DType) -> DType {
     match op.info().rule {
-        DTypeRule::Comparison | DTypeRule::Logic => DType::Bool,
-        _ => last,
+        DTypeRule::Comparison | DTypeRule::Logic | DTypeRule::Test => DType::Bool,
+        DTypeRule::Arithmetic | DTypeRule::Real | DTypeRule::Select | DTypeRule::Cast => last,
     }
 }
 
@@ -114,20 +107,21 @@ pub fn apply<E: Emit>(emit: &mut E, op: ElementOp, x: &E::Value, number: f64, re
             return value;
         }
     }
-    if op == Pow {
-        return power(emit, x, number, reversed);
-    }
     let mut chain = Chain { emit, x: x.clone() };
-    match op {
-        _ if is_comparison(op) => chain.compared(if reversed { mirrored(op) } else { op }, number),
-        Add => chain.plus(number),
-        Sub if reversed => chain.taken_from(number),
-        Sub => chain.plus(-number),
-        Mul => chain.times(number),
-        Div if reversed => chain.under(number),
-        Div => chain.over(number),
-        Mod | Rem if reversed => chain.remainder_under(op, number),
-        _ => chain.remainder(op, number),
+    match beside(op) {
+        Beside::Power => power(chain.emit, x, number, reversed),
+        Beside::Compare(how) => chain.compared(if reversed { how.mirrored() } else { how }, number),
+        Beside::Sum => chain.plus(number),
+        Beside::Difference if reversed => chain.taken_from(number),
+        Beside::Difference => chain.plus(-number),
+        Beside::Product => chain.times(number),
+        Beside::Quotient if reversed => chain.under(number),
+        Beside::Quotient => chain.over(number),
+        Beside::Remainder if reversed => chain.remainder_under(op, number),
+        Beside::Remainder => chain.remainder(op, number),
+        Beside::Extreme | Beside::Bounds | Beside::Choice | Beside::Apart => {
+            unreachable!("WIDE-1: {} is not computed beside a number", op.name())
+        }
     }
 }
 
@@ -213,27 +207,27 @@ impl<E: Emit> Chain<'_, E> {
     }
 
     /// The numbers that compare so with another are an interval, or all but one number.
-    fn compared(&mut self, op: ElementOp, c: f64) -> E::Value {
+    fn compared(&mut self, how: Comparison, c: f64) -> E::Value {
         const NONE: (i64, i64) = (i64::MAX, i64::MIN);
-        let (least, greatest) = match op {
+        let (least, greatest) = match how {
             _ if c.is_nan() => NONE,
-            Lt if c >= LIMIT => (i64::MIN, i64::MAX),
-            Lt if c <= -LIMIT => NONE,
-            Lt => (i64::MIN, c.ceil() as i64 - 1),
-            Le if c < -LIMIT => NONE,
-            Le => (i64::MIN, c.floor() as i64),
-            Gt if c < -LIMIT => (i64::MIN, i64::MAX),
-            Gt if c >= LIMIT => NONE,
-            Gt => (c.floor() as i64 + 1, i64::MAX),
-            Ge if c >= LIMIT => NONE,
-            Ge => (c.ceil() as i64, i64::MAX),
-            _ if c.trunc() == c && is_inside(c) => (c as i64, c as i64),
-            _ => NONE,
+            Comparison::Less if c >= LIMIT => (i64::MIN, i64::MAX),
+            Comparison::Less if c <= -LIMIT => NONE,
+            Comparison::Less => (i64::MIN, c.ceil() as i64 - 1),
+            Comparison::LessOrEqual if c < -LIMIT => NONE,
+            Comparison::LessOrEqual => (i64::MIN, c.floor() as i64),
+            Comparison::Greater if c < -LIMIT => (i64::MIN, i64::MAX),
+            Comparison::Greater if c >= LIMIT => NONE,
+            Comparison::Greater => (c.floor() as i64 + 1, i64::MAX),
+            Comparison::GreaterOrEqual if c >= LIMIT => NONE,
+            Comparison::GreaterOrEqual => (c.ceil() as i64, i64::MAX),
+            Comparison::Equal | Comparison::NotEqual if c.trunc() == c && is_inside(c) => (c as i64, c as i64),
+            Comparison::Equal | Comparison::NotEqual => NONE,
         };
         let x = self.x.clone();
         let (from, to) = (self.with(Ge, &x, least), self.with(Le, &x, greatest));
         let inside = self.op(And, &from, &to);
-        if op == Ne { self.emit.op(Not, &[inside]) } else { inside }
+        if how == Comparison::NotEqual { self.emit.op(Not, &[inside]) } else { inside }
     }
 
     /// A whole number in two halves, which fit below 2^64, and the one result of what is beyond.

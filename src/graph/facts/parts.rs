@@ -113,8 +113,8 @@ impl Dist {
     /// What drawing a number costs.
     pub fn cost(self) -> Cost {
         match self {
-            Dist::Uniform | Dist::Integer => Cost::Each(RANDOM),
-            Dist::Normal => Cost::Each(RANDOM_NORMAL),
+            Dist::Uniform | Dist::Integer => Cost::Draw(RANDOM),
+            Dist::Normal => Cost::Draw(RANDOM_NORMAL),
         }
     }
 }

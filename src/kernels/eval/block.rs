@@ -159,11 +159,12 @@ impl Frame<'_> {
     }
 
     fn apply(&mut self, at: usize, op: ElementOp, args: &[Val], place: &Place) -> Value {
-        let in_runs = match op {
-            ElementOp::Select => self.select_runs(at, args, place),
-            ElementOp::And => self.both_runs(at, args[0], args[1], place.lanes, runs_max(place.lanes)),
-            _ => None,
-        };
+        let mut in_runs = None;
+        if op == ElementOp::Select {
+            in_runs = self.select_runs(at, args, place);
+        } else if op == ElementOp::And {
+            in_runs = self.both_runs(at, args[0], args[1], place.lanes, runs_max(place.lanes));
+        }
         if let Some(value) = in_runs {
             return value;
         }
