@@ -5,6 +5,7 @@
 //! everything; of the other capabilities, each device may have any mix.
 
 use crate::graph::DType;
+use crate::graph::costs::Work;
 use crate::ids::DeviceId;
 use crate::kernels::target::{FloatProfile, Precision};
 
@@ -104,6 +105,13 @@ pub struct Costs {
     pub upload_gb_per_s: f64,
     /// Gigabytes a second to host memory.
     pub readback_gb_per_s: f64,
+}
+
+impl Costs {
+    /// Microseconds that simple operations take.
+    pub fn arithmetic_us(&self, work: Work) -> f64 {
+        work.other / (self.f32_gop_per_s * 1e3) + work.double / (self.f64_gop_per_s * 1e3)
+    }
 }
 
 /// A device, in numbers.

@@ -10,11 +10,10 @@
 use crate::contract::device::Costs;
 use crate::contract::region::RegionInput;
 use crate::error::{Error, Site};
-use crate::graph::costs::OPERATIONS_PER_INST;
 use crate::graph::{DType, Meta};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId, ValueId};
-use crate::kernels::ir::{Geometry, Inst, InstOp, Kernel};
+use crate::kernels::ir::{Geometry, Kernel};
 use crate::kernels::library::Library;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -219,29 +218,17 @@ pub struct Plan {
 impl Launch {
     /// Microseconds that it takes a device, roughly: what decides how much is sent at a time, and no bit.
     pub fn estimate_us(&self, costs: &Costs) -> f64 {
-        let elements = match self.geometry {
-            Geometry::Map { elements } => elements as f64,
-            Geometry::Reduce { outer, inner } | Geometry::Scan { outer, inner, .. } => outer as f64 * inner as f64,
+        let (outer, inner) = match self.geometry {
+            Geometry::Map { elements } => (1.0, elements as f64),
+            Geometry::Reduce { outer, inner } | Geometry::Scan { outer, inner, .. } => (outer as f64, inner as f64),
         };
-        let operations = match &self.program {
-            Program::Kernel(kernel, _) => {
-                let insts = kernel.insts.iter().filter(|inst| !is_index(inst)).count();
-                elements * OPERATIONS_PER_INST * insts.max(self.ops as usize) as f64
-            }
-            Program::Library(library) => library.operations(),
+        let work = match &self.program {
+            Program::Kernel(kernel, _) => kernel.work(outer, inner),
+            Program::Library(library) => library.work(),
         };
         let bytes = (self.bytes_read + self.bytes_written) as f64;
         let memory_us = bytes / (costs.memory_gb_per_s * 1e3);
-        costs.dispatch_us + memory_us.max(operations / (costs.f32_gop_per_s * 1e3))
-    }
-}
-
-/// Whether an instruction is arithmetic on indices, which costs little: the host does it once for many elements.
-fn is_index(inst: &Inst) -> bool {
-    match inst.op {
-        InstOp::Index(..) | InstOp::Compare(..) => true,
-        InstOp::Param(_) => inst.dtype == DType::U32,
-        _ => false,
+        costs.dispatch_us + memory_us.max(costs.arithmetic_us(work))
     }
 }
 

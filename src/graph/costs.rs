@@ -11,10 +11,13 @@
 //! hard cases. A division or a root is one line and counts as five. The test
 //! `the_costs_of_functions_are_of_the_order_of_their_lines` holds the table to that.
 
-/// Simple operations that an instruction of a kernel's IR stands for, on average, beside arithmetic on indices: most are
-/// loads and simple ops, a few are functions. Chosen, so that estimates of fused kernels are right within a factor of two or
-/// so on the machines of docs/benchmarks.md. It decides when work is sent, and no bit.
-pub const OPERATIONS_PER_INST: f64 = 2.0;
+use super::{DType, Meta, Op};
+
+/// Simple operations that any instruction of a kernel's IR takes beside what its op costs, but for arithmetic on indices:
+/// on the host it reads and writes a block in cache, on a GPU it is issued, and its loop is kept. Chosen, so
+/// that estimates of kernels of simple ops are right within a factor of two or so on the machines of
+/// docs/benchmarks.md. It decides when work is sent, and no bit.
+pub const INSTRUCTION: u32 = 1;
 
 /// Simple operations that an addition, a comparison or a move takes.
 pub const SIMPLE: u32 = 1;
@@ -78,10 +81,56 @@ impl Cost {
     }
 }
 
+/// Simple operations, by the rates at which devices do them: `f64_gop_per_s` and `f32_gop_per_s` of
+/// `contract::device::Costs`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Work {
+    /// Those whose result is f64.
+    pub double: f64,
+    /// All others.
+    pub other: f64,
+}
+
+impl Work {
+    /// Simple operations whose results are of a dtype.
+    pub fn of(dtype: DType, operations: f64) -> Work {
+        let mut work = Work::default();
+        work.add(dtype, operations);
+        work
+    }
+
+    /// Adds simple operations whose results are of a dtype.
+    pub fn add(&mut self, dtype: DType, operations: f64) {
+        match dtype {
+            DType::F64 => self.double += operations,
+            DType::F32 | DType::Bool | DType::U8 | DType::I32 | DType::U32 | DType::I64 => self.other += operations,
+        }
+    }
+}
+
+/// Simple operations that an op takes whose value is `meta`, and which reads `elements` at the most: its own, or those
+/// of an argument. `arg` knows arguments that are arrays.
+pub fn operations<'m>(op: &Op, meta: &Meta, elements: usize, arg: impl Fn(usize) -> Option<&'m Meta>) -> f64 {
+    let (elements, length) = match op {
+        Op::MatMul => (elements, arg(0).map_or(1, |a| a.shape.dim(1).max(1))),
+        Op::ArgSort { dim, .. } => (elements, meta.shape.dim(*dim as usize)),
+        Op::AssignIndex { dim } => {
+            let count = arg(1).map_or(1, Meta::elements);
+            let lines = dim.map_or(1, |dim| meta.shape.elements() / meta.shape.dim(dim as usize).max(1));
+            (lines * count, 1)
+        }
+        Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => (elements, 1),
+        Op::Apply(_) | Op::View(_) | Op::Cat { .. } | Op::Triangle { .. } | Op::MakeDiagonal(_) => (elements, 1),
+        Op::Reduce { .. } | Op::Scan { .. } | Op::Take { .. } | Op::TakeAlong { .. } => (elements, 1),
+        Op::AssignSlice(_) | Op::Ensure { .. } | Op::Compact => (elements, 1),
+    };
+    op.facts().cost.operations(elements as f64, length as u64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{ElementOp, Op};
+    use crate::graph::ElementOp;
 
     #[test]
     fn a_product_of_matrices_costs_as_much_as_its_products_and_sums() {

@@ -85,16 +85,6 @@ impl Library {
         }
     }
 
-    /// Simple operations that it takes, roughly.
-    pub fn operations(&self) -> f64 {
-        let (elements, length) = match *self {
-            Library::MatMul { m, n, k, batch, .. } => (m as f64 * n as f64 * batch as f64, k),
-            Library::ArgSort { before, len, after, .. } => (before as f64 * after as f64 * len as f64, len),
-            Library::AssignIndex { before, after, count, .. } => (before as f64 * after as f64 * count as f64, 1),
-        };
-        self.op().facts().cost.operations(elements, length as u64)
-    }
-
     /// Elements that it writes of an output of so many.
     pub fn elements_written(&self, elements: u64) -> u64 {
         match *self {

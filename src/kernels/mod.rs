@@ -4,6 +4,7 @@
 //! In: kernels, as fusion writes them. Out: WGSL for a GPU, or elements on the host. Must never know about sessions,
 //! regions or plans.
 
+mod cost;
 pub mod element;
 pub mod eval;
 pub mod ir;

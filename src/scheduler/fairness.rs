@@ -9,8 +9,10 @@ use super::portions::elements_max;
 use super::regions::{Attempt, Change};
 use super::state::{Session, State};
 use crate::contract::messages::scheduler::SchedulerInstruction;
-use crate::contract::region::Region;
+use crate::contract::region::{Region, RegionArg};
 use crate::fair::Fair;
+use crate::graph::Reads;
+use crate::graph::costs::{Work, operations};
 use crate::ids::{RegionId, SessionId};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -95,8 +97,8 @@ impl State {
     fn work_of(&self, id: RegionId) -> u64 {
         let record = &self.regions[&id];
         let device = self.devices.get(record.region.device.0 as usize);
-        let per_ns = device.map_or(1.0, |device| device.costs.f32_gop_per_s.max(1e-3));
-        ring_ns(record.region.nodes.len() as u64) + (record.elements as f64 / per_ns) as u64
+        let device_us = device.map_or(0.0, |device| device.costs.arithmetic_us(record.work));
+        ring_ns(record.region.nodes.len() as u64) + (device_us * 1e3) as u64
     }
 
     /// Forgets sessions that have ended and have nothing left to send.
@@ -219,6 +221,26 @@ impl State {
 /// Nanoseconds, estimated, that the ring's thread spends on so many nodes that go through it together.
 pub fn ring_ns(nodes: u64) -> u64 {
     REGION_NS + NODE_NS * nodes
+}
+
+/// Simple operations that a region's nodes take, each once.
+pub(super) fn work_of(region: &Region) -> Work {
+    let meta_of = |arg: &RegionArg| match *arg {
+        RegionArg::Node(n) => Some(&region.nodes[n as usize].meta),
+        RegionArg::Input(i) => Some(&region.inputs[i as usize].meta),
+        RegionArg::Scalar(_) => None,
+    };
+    let mut work = Work::default();
+    for node in &region.nodes {
+        let facts = node.op.facts();
+        let is_whole = |slot: usize| matches!(facts.reads(slot), Reads::Folded | Reads::All);
+        let whole = node.args.iter().enumerate().filter(|(slot, _)| is_whole(*slot));
+        let read = whole.filter_map(|(_, arg)| Some(meta_of(arg)?.elements())).max().unwrap_or(0);
+        let elements = node.meta.elements().max(read);
+        let arg = |slot: usize| node.args.get(slot).and_then(meta_of);
+        work.add(node.meta.dtype, operations(&node.op, &node.meta, elements, arg));
+    }
+    work
 }
 
 /// Elements that a region's nodes compute.

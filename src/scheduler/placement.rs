@@ -17,13 +17,14 @@
 //! whether the host would move and compute for longer than the fastest GPU one could imagine would take for all of it,
 //! round trip and transfers included ([`DREAM`]). What fails this stays on the host, also where the GPU is open.
 
-use super::cut::{Cut, CutNode, Dep};
+use super::cut::{Cut, Dep};
 use super::room;
 use super::state::State;
 use crate::config::DeviceChoice;
 use crate::contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
+use crate::graph::costs::{Work, operations};
 use crate::graph::refusals::refusal;
-use crate::graph::{Arg, DType, Meta, Node, Op, OpClass, Scalar, mixed, wide};
+use crate::graph::{Arg, DType, Meta, Op, OpClass, Scalar, mixed, wide};
 use crate::ids::DeviceId;
 use smallvec::SmallVec;
 
@@ -222,7 +223,8 @@ impl State {
         let node = &self.graph[cut.nodes[position].at].node;
         let mut dtypes: SmallVec<[DType; 4]> = SmallVec::new();
         let mut lengths: SmallVec<[usize; 4]> = SmallVec::new();
-        for dep in &cut.nodes[position].deps {
+        // In the order of the op: a node's arguments are listed last first.
+        for dep in cut.nodes[position].deps.iter().rev() {
             let meta = self.meta_of(cut, *dep);
             dtypes.push(meta.dtype);
             lengths.push(meta.elements());
@@ -360,10 +362,6 @@ impl State {
         for &position in nodes {
             let node = &cut.nodes[position as usize];
             let live = &self.graph[node.at];
-            let gop_per_s = |costs: &Costs| match live.node.meta.dtype {
-                DType::F64 => costs.f64_gop_per_s,
-                _ => costs.f32_gop_per_s,
-            };
             let mut elements = live.node.meta.elements();
             for &dep in &node.deps {
                 elements = elements.max(self.meta_of(cut, dep).elements());
@@ -380,7 +378,11 @@ impl State {
                     uploads.extend(fetch.upload);
                 }
             }
-            let work = self.operations(cut, node, elements);
+            let arg = |slot: usize| match live.node.args.get(slot)? {
+                Arg::Value(value) => self.graph.get(*value).map(|live| &live.node.meta),
+                Arg::Scalar(_) => None,
+            };
+            let work = Work::of(live.node.meta.dtype, operations(&live.node.op, &live.node.meta, elements, arg));
             let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
             if node.root || is_library(&live.node.op) {
                 moved_bytes += bytes;
@@ -393,9 +395,9 @@ impl State {
             if !can.runs_all && self.able(cut, position as usize, info).is_err() {
                 // To the host and back, with the host's own work.
                 transfer_us += 2.0 * (rates.launch_us + readback_us(bytes, info));
-                transfer_us += work / (gop_per_s(&self.devices[0].costs) * 1e3);
+                transfer_us += self.devices[0].costs.arithmetic_us(work);
             } else {
-                arithmetic_us += work / (gop_per_s(rates) * 1e3);
+                arithmetic_us += rates.arithmetic_us(work);
             }
         }
         let memory_us = moved_bytes / (rates.memory_gb_per_s * 1e3);
@@ -403,26 +405,6 @@ impl State {
         let launch_us = if started_here && !to_host { 0.0 } else { rates.launch_us };
         let work_us = transfer_us + memory_us.max(arithmetic_us);
         Estimate { us: launch_us + kernels * rates.dispatch_us + work_us, work_us, started_here, uploads }
-    }
-
-    /// Simple operations of a node; `elements` are its own, or those of its longest argument.
-    fn operations(&self, cut: &Cut, node: &CutNode, elements: usize) -> f64 {
-        let Node { op, meta, .. } = &self.graph[node.at].node;
-        let (elements, length) = match op {
-            // A node's arguments are listed last first, each once.
-            Op::MatMul => (elements, node.deps.last().map_or(1, |&dep| self.meta_of(cut, dep).shape.dim(1).max(1))),
-            Op::ArgSort { dim, .. } => (elements, meta.shape.dim(*dim as usize)),
-            Op::AssignIndex { dim } => {
-                let count = node.deps.get(1).map_or(1, |&dep| self.meta_of(cut, dep).elements());
-                let lines = dim.map_or(1, |dim| meta.shape.elements() / meta.shape.dim(dim as usize).max(1));
-                (lines * count, 1)
-            }
-            Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => (elements, 1),
-            Op::Apply(_) | Op::View(_) | Op::Cat { .. } | Op::Triangle { .. } | Op::MakeDiagonal(_) => (elements, 1),
-            Op::Reduce { .. } | Op::Scan { .. } | Op::Take { .. } | Op::TakeAlong { .. } => (elements, 1),
-            Op::AssignSlice(_) | Op::Ensure { .. } | Op::Compact => (elements, 1),
-        };
-        op.facts().cost.operations(elements as f64, length as u64)
     }
 
     /// What it takes to have an operand on a device.

@@ -27,9 +27,10 @@
 //!
 //! A region that ends has no record. It may end in each of these states but Downstream and CalledBack.
 
-use super::fairness::elements_of;
+use super::fairness::{elements_of, work_of};
 use crate::contract::region::Region;
 use crate::error::Error;
+use crate::graph::costs::Work;
 use crate::ids::{RegionId, ValueId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -142,8 +143,10 @@ impl Attempt {
 pub(super) struct Record {
     /// The region; host data that residency does not have yet is attached when it is sent.
     pub region: Arc<Region>,
-    /// Elements that its nodes compute.
+    /// Elements that its nodes compute: what of its device's memory passes, roughly.
     pub elements: u64,
+    /// What its nodes compute.
+    pub work: Work,
     /// Its place in the order of cutting; a repeated region keeps it, and has room behind it for its parts.
     pub order: u64,
     life: Life,
@@ -162,6 +165,7 @@ impl Record {
     pub fn new(region: Region, order: u64, cause: Cause) -> Record {
         Record {
             elements: elements_of(&region),
+            work: work_of(&region),
             region: Arc::new(region),
             order,
             life: Life::Queued(cause),

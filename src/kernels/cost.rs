@@ -1,0 +1,83 @@
+//! What kernels cost: the costs of the ops that they hold, as the tables of ops have them, in simple operations
+//! (`graph::costs`).
+//!
+//! In: a kernel of the IR or a library kernel, with its sizes. Out: its [`Work`], from which devices' rates make an
+//! estimate. It decides when work is sent, and no bit.
+
+use super::ir::{Inst, InstOp, Kernel, Level, Monoid};
+use super::library::Library;
+use crate::graph::costs::{Cost, INSTRUCTION, SIMPLE, Work};
+use crate::graph::{DType, ReduceOp};
+
+impl Kernel {
+    /// Simple operations over an iteration space of `outer` outputs of `inner` elements each.
+    pub fn work(&self, outer: f64, inner: f64) -> Work {
+        let mut work = Work::default();
+        for inst in self.insts.iter().filter(|inst| !is_index(inst)) {
+            let times = match inst.level {
+                Level::Uniform => 1.0,
+                Level::Outer | Level::Reduced => outer,
+                Level::Element => outer * inner,
+            };
+            let (times, cost) = match &inst.op {
+                InstOp::Apply(op, _) => (times, op.cost()),
+                InstOp::Random { dist, .. } => (times, dist.cost()),
+                // A fold's value is known after it; what it takes, it takes for each element.
+                InstOp::Reduce { monoid, .. } | InstOp::Scan { monoid, .. } => (outer * inner, monoid.cost()),
+                InstOp::Param(_) | InstOp::Flat | InstOp::Outer | InstOp::Inner => (times, Cost::Each(0)),
+                InstOp::Load { .. } => (times, Cost::Each(SIMPLE)),
+                InstOp::Index(..) | InstOp::Compare(..) => (times, Cost::Each(0)),
+                InstOp::Check { .. } | InstOp::Require { .. } | InstOp::Project(..) => (times, Cost::Each(0)),
+            };
+            work.add(inst.dtype, times * (INSTRUCTION + cost.weight()) as f64);
+        }
+        work
+    }
+}
+
+/// Whether an instruction is arithmetic on indices, which costs little: the host does it once for many elements.
+fn is_index(inst: &Inst) -> bool {
+    match inst.op {
+        InstOp::Index(..) | InstOp::Compare(..) => true,
+        InstOp::Param(_) => inst.dtype == DType::U32,
+        InstOp::Flat | InstOp::Outer | InstOp::Inner | InstOp::Load { .. } | InstOp::Apply(..) => false,
+        InstOp::Check { .. } | InstOp::Require { .. } | InstOp::Random { .. } => false,
+        InstOp::Reduce { .. } | InstOp::Project(..) | InstOp::Scan { .. } => false,
+    }
+}
+
+impl Monoid {
+    /// What folding an element in costs: as much as the reduction for which the fold is.
+    fn cost(self) -> Cost {
+        let reduction = match self {
+            Monoid::Sum => ReduceOp::Sum,
+            Monoid::Prod => ReduceOp::Prod,
+            Monoid::MinInclude | Monoid::MinOmit => ReduceOp::Min,
+            Monoid::MaxInclude | Monoid::MaxOmit => ReduceOp::Max,
+            Monoid::ArgMinOmit | Monoid::ArgMinInclude => ReduceOp::ArgMin,
+            Monoid::ArgMaxOmit | Monoid::ArgMaxInclude => ReduceOp::ArgMax,
+            Monoid::Any => ReduceOp::Any,
+            Monoid::All => ReduceOp::All,
+            Monoid::Moments | Monoid::MomentsWhere => ReduceOp::Var { ddof: 1 },
+            Monoid::Squares => ReduceOp::Norm,
+            Monoid::ExpSum => ReduceOp::LogSumExp,
+        };
+        reduction.facts().cost
+    }
+}
+
+impl Library {
+    /// Simple operations that it takes, roughly.
+    pub fn work(&self) -> Work {
+        let (dtype, elements, length) = match *self {
+            Library::MatMul { dtype, m, n, k, batch, .. } => (dtype, m as f64 * n as f64 * batch as f64, k),
+            Library::ArgSort { dtype, before, len, after, .. } => {
+                (dtype, before as f64 * after as f64 * len as f64, len)
+            }
+            Library::AssignIndex { dtype, before, after, count, .. } => {
+                (dtype, before as f64 * after as f64 * count as f64, 1)
+            }
+        };
+        Work::of(dtype, self.op().facts().cost.operations(elements, length as u64))
+    }
+}
