@@ -19,7 +19,8 @@
 //!   that is submitted to a lost device can only fail.
 //! - DRIVE-3: when the backend returns a loss, batches that wait in the mailbox fail with that loss. The driver reports
 //!   them as failed first, and the loss to the ring after that.
-//! - DRIVE-4: if the driver's thread ends without a `Stop`, the device is lost, and the ring is told.
+//! - DRIVE-4: if the driver's thread ends without a `Stop`, or the backend panics on whatever thread, the device is lost
+//!   and not replaced. Batches that wait in the mailbox fail, and the ring is told, in the order of DRIVE-3.
 
 use super::backend::{Backend, Context, DeviceLoss, Reports, blame_from, blamed};
 use super::handle::{DeviceHandle, Inline, Reach};
@@ -84,10 +85,9 @@ pub(super) fn start<B: Backend>(mut backend: B, context: &Context, events: Post<
     let lost = Told { device: info.id, events };
     let (config, reports) = (context.config.clone(), context.reports.clone());
     let driver = Driver { backend, config, reports, lost, submitted: 0, stopping: false };
-    let desk = Arc::new(Desk { driver: Mutex::new(Some(driver)) });
+    let desk = Arc::new(Desk { name: info.name.clone(), driver: Mutex::new(Some(driver)) });
     let inline = inlines.then(|| desk.clone() as Arc<dyn Inline>);
-    let name = info.name.clone();
-    let thread = std::thread::Builder::new().name(driving.thread).spawn(move || desk.run_to_its_end(ears, &name));
+    let thread = std::thread::Builder::new().name(driving.thread).spawn(move || desk.run_to_its_end(ears));
     let thread = thread.map_err(|error| {
         Error::new(ErrorKind::Device, format!("the thread of the device {} did not start: {error}", info.name))
     })?;
@@ -110,7 +110,9 @@ struct Driver<B> {
 
 /// The lock on a backend, which two threads share: the driver's, and the ring's for work that it runs itself (DRIVE-1).
 struct Desk<B> {
-    /// `None` once the driver's thread has ended, for whatever reason.
+    /// The device's name.
+    name: String,
+    /// `None` once the driver's thread has ended, for whatever reason, or the backend has panicked.
     driver: Mutex<Option<Driver<B>>>,
 }
 
@@ -127,22 +129,29 @@ struct Ears<S> {
 impl<B: Backend> Desk<B> {
     /// The body of the driver's thread. If [`Desk::run`] returns false or panics, the device is lost and not replaced
     /// (DRIVE-4).
-    fn run_to_its_end(&self, ears: Ears<B::Signal>, name: &str) {
+    fn run_to_its_end(&self, ears: Ears<B::Signal>) {
         crate::threads::mark_own();
         let timeline = ears.timeline.clone();
+        let mailbox = ears.mailbox.clone();
         let _guard = timeline.enter_thread(ears.lane);
         let outcome = catch_unwind(AssertUnwindSafe(|| self.run(ears)));
-        let Some(driver) = self.driver.lock().take() else { return };
-        let lost = Told { device: driver.lost.device, events: driver.lost.events.clone() };
-        // Dropping a broken backend may panic again. The ring must hear of the loss all the same.
-        drop(catch_unwind(AssertUnwindSafe(move || drop(driver))));
+        let Some(mut driver) = self.driver.lock().take() else { return };
         let words = match outcome {
-            Ok(true) => return,
-            Ok(false) => "a thread of it has ended".to_owned(),
-            Err(panic) => format!("its thread panicked ({})", panic_words(&*panic)),
+            Ok(true) => None,
+            Ok(false) => Some("a thread of it has ended".to_owned()),
+            Err(panic) => Some(format!("its thread panicked ({})", panic_words(&*panic))),
         };
-        let error = Error::new(ErrorKind::DeviceLost, format!("the device was lost: {words}")).with_device(name);
-        lost.tell(DeviceLoss { error, replaced: false });
+        if let Some(words) = words {
+            driver.ended(Err(self.loss(&words)), Some(&mailbox));
+        }
+        // Dropping a broken backend may panic again.
+        drop(catch_unwind(AssertUnwindSafe(move || drop(driver))));
+    }
+
+    /// The loss of a device that is not replaced.
+    fn loss(&self, words: &str) -> DeviceLoss {
+        let error = Error::new(ErrorKind::DeviceLost, format!("the device was lost: {words}")).with_device(&*self.name);
+        DeviceLoss { error, replaced: false }
     }
 
     /// Handles signals and instructions until `Stop` arrives or all senders of the mailbox are gone, and then returns
@@ -187,10 +196,19 @@ impl<B: Backend> Desk<B> {
 
 impl<B: Backend> Inline for Desk<B> {
     fn try_inline(&self, instruction: DeviceInstruction, within_us: f64) -> Result<(), DeviceInstruction> {
-        let Some(mut driver) = self.driver.try_lock() else { return Err(instruction) };
-        match driver.as_mut() {
-            Some(driver) if driver.may_inline(&instruction, within_us) => driver.hear(instruction, None),
-            _ => return Err(instruction),
+        let Some(mut place) = self.driver.try_lock() else { return Err(instruction) };
+        let Some(driver) = place.as_mut().filter(|driver| driver.may_inline(&instruction, within_us)) else {
+            return Err(instruction);
+        };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| driver.hear(instruction, None))) {
+            // DRIVE-4. The mailbox is empty.
+            let words = format!("it panicked ({})", panic_words(&*panic));
+            driver.ended(Err(self.loss(&words)), None);
+            let broken = place.take();
+            // A backend may wait for its threads while it is dropped: not on the ring's thread. It may panic again. If
+            // the system starts no thread, the closure is dropped here.
+            let apart = || std::thread::Builder::new().name("tidemill-lost".to_owned()).spawn(move || drop(broken));
+            drop(catch_unwind(AssertUnwindSafe(apart)));
         }
         Ok(())
     }
@@ -293,6 +311,14 @@ mod tests {
             panic!("it is broken")
         }
 
+        fn has_brief_work(&self) -> bool {
+            true
+        }
+
+        fn is_brief(&self, batch: &Batch, _within_us: f64) -> bool {
+            batch.id.0 < 10
+        }
+
         fn release(&mut self, _buffers: Vec<BufferId>) {}
 
         fn trim(&mut self, _all: bool) {}
@@ -315,9 +341,13 @@ mod tests {
         (start(Broken { info, signals }, &context, events_of()).unwrap(), events)
     }
 
+    fn batch(id: u64) -> DeviceInstruction {
+        let (region, session) = (RegionId(0), SessionId(0));
+        DeviceInstruction::Submit(Batch { id: BatchId(id), region, session, commands: Vec::new() })
+    }
+
     fn submit(device: &DeviceHandle) {
-        let batch = Batch { id: BatchId(3), region: RegionId(0), session: SessionId(0), commands: Vec::new() };
-        device.reach.instructions.send(DeviceInstruction::Submit(batch)).unwrap();
+        device.reach.instructions.send(batch(3)).unwrap();
     }
 
     #[track_caller]
@@ -340,6 +370,36 @@ mod tests {
         let (_device, events) = broken(signals);
         drop(signal);
         assert_lost(events.recv().unwrap(), "a thread of it has ended", false);
+    }
+
+    #[test]
+    fn a_panic_of_a_backend_on_the_rings_thread_is_a_lost_device_and_does_not_unwind() {
+        let (device, events) = broken(crossbeam_channel::never());
+        let inline = device.reach.inline.as_ref().unwrap();
+        assert!(inline.try_inline(batch(10), 1.0).is_err(), "it is too long");
+        assert!(inline.try_inline(batch(3), 1.0).is_ok());
+        assert_lost(events.recv().unwrap(), "it is broken", false);
+        assert!(inline.try_inline(batch(4), 1.0).is_err(), "there is no device");
+    }
+
+    #[test]
+    fn batches_that_wait_behind_a_panic_fail_before_the_loss_is_told() {
+        let (sender, events) = flume::unbounded();
+        let told = || Told { device: DeviceId::GPU, events: Post::from(sender.clone()) };
+        let backend =
+            Broken { info: DeviceInfo::toy(DeviceId::GPU, DeviceKind::Gpu), signals: crossbeam_channel::never() };
+        let (instructions, mailbox) = unbounded();
+        (3..6).for_each(|id| instructions.send(batch(id)).unwrap());
+        let signals = backend.signals();
+        let ears = Ears { mailbox, signals, timeline: Timeline::off(), lane: "broken", eager: None };
+        let (config, reports) = (Arc::new(Config::default()), Arc::new(told()));
+        let driver = Driver { backend, config, reports, lost: told(), submitted: 0, stopping: false };
+        let desk = Desk { name: "broken".to_owned(), driver: Mutex::new(Some(driver)) };
+        std::thread::scope(|scope| scope.spawn(|| desk.run_to_its_end(ears)).join().unwrap());
+        for id in 4..6 {
+            assert!(matches!(events.recv().unwrap(), DeviceEvent::BatchFailed { batch: BatchId(n), .. } if n == id));
+        }
+        assert_lost(events.recv().unwrap(), "it is broken", false);
     }
 
     #[test]

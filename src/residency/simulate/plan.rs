@@ -5,10 +5,10 @@ use crate::contract::device::DeviceInfo;
 use crate::contract::messages::residency::ResidencyEvent;
 use crate::contract::plan::{FaultSite, Launch, Plan, PlanBuffer, PlanInput, Program, Role, Step, Use};
 use crate::error::Error;
-use crate::graph::DType;
+use crate::graph::{DType, ElementOp};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, RegionId, SessionId};
-use crate::kernels::ir::{Form, Geometry, Kernel, reduce_plan};
+use crate::kernels::ir::{Form, Geometry, Inst, InstOp, Kernel, Level, reduce_plan};
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
@@ -107,13 +107,16 @@ impl Builder {
         uses: &[(u32, bool, bool, bool)],
         faults: Option<u32>,
     ) {
+        // Nothing runs it: it is there for what it costs.
+        let op = InstOp::Apply(ElementOp::Add, SmallVec::new());
+        let addition = Inst { op, dtype: DType::U32, level: Level::Element };
         let kernel = Kernel {
             form: Form::Map,
             operands: Vec::new(),
             scratch: None,
             faults: faults.is_some(),
             params: 16,
-            insts: Vec::new(),
+            insts: vec![addition],
             stores: Vec::new(),
         };
         let uses: SmallVec<[Use; 6]> =
