@@ -87,7 +87,8 @@ pub struct Features {
     pub pipeline_cache: bool,
 }
 
-/// Measured constants for the placement model.
+/// Measured constants of the one model of costs: placement, turns and the estimates of launches multiply them with bytes
+/// and with simple operations (`graph::costs`). `device::costs` measures and keeps them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Costs {

@@ -81,3 +81,46 @@ impl Library {
         Work::of(dtype, self.op().facts().cost.operations(elements, length as u64))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::ElementOp;
+    use crate::graph::costs::{DIVISION, EXPONENTIAL};
+    use crate::kernels::ir::{Form, Val};
+    use smallvec::smallvec;
+
+    fn kernel(form: Form, insts: Vec<(InstOp, DType, Level)>) -> Kernel {
+        let insts = insts.into_iter().map(|(op, dtype, level)| Inst { op, dtype, level }).collect();
+        Kernel { form, operands: vec![], scratch: None, faults: false, params: 16, insts, stores: vec![] }
+    }
+
+    #[test]
+    fn a_kernel_costs_what_its_ops_do_where_they_are_computed() {
+        let exp = InstOp::Apply(ElementOp::Exp, smallvec![Val(0)]);
+        let root = InstOp::Apply(ElementOp::Sqrt, smallvec![Val(1)]);
+        let insts = vec![(exp.clone(), DType::F32, Level::Element), (root, DType::F64, Level::Uniform)];
+        let work = kernel(Form::Map, insts).work(1.0, 1000.0);
+        assert_eq!(work, Work { other: (1 + EXPONENTIAL) as f64 * 1000.0, double: (1 + DIVISION) as f64 });
+        let fold = InstOp::Reduce { monoid: Monoid::Sum, args: smallvec![Val(0)] };
+        let insts = vec![(fold, DType::F32, Level::Reduced), (exp, DType::F32, Level::Reduced)];
+        let work = kernel(Form::Reduce { inner_fast: true }, insts).work(10.0, 100.0);
+        assert_eq!(work, Work { other: 2.0 * 1000.0 + (1 + EXPONENTIAL) as f64 * 10.0, double: 0.0 });
+    }
+
+    #[test]
+    fn a_product_of_matrices_costs_its_products_and_sums() {
+        let product = Library::MatMul {
+            dtype: DType::F64,
+            m: 3,
+            n: 5,
+            k: 7,
+            batch: 2,
+            transpose_a: false,
+            transpose_b: false,
+            stride_a: 21,
+            stride_b: 35,
+        };
+        assert_eq!(product.work(), Work { double: 420.0, other: 0.0 });
+    }
+}

@@ -36,7 +36,7 @@ impl State {
                 Home::Coming(region) => Some(region),
                 _ => None,
             };
-            for id in maker.into_iter().chain(live.readback) {
+            for id in maker.into_iter().chain(live.readback.region()) {
                 self.drop_if_unneeded(id, &mut work, out);
             }
             if let Some(at) = self.graph.find(value) {
@@ -102,7 +102,7 @@ impl State {
         self.ledger.credit(record.region.session, record.credits, out);
         for value in &record.region.readbacks {
             if let Some(at) = self.graph.find(*value) {
-                self.graph[at].readback = None;
+                self.graph[at].readback.withdraw();
             }
         }
         let outputs = record.region.nodes.iter().filter(|n| n.output).map(|n| n.value).collect();
@@ -118,7 +118,7 @@ impl State {
                 Phase::Running => cancelled_error(),
                 Phase::Draining | Phase::Stopped => Error::new(ErrorKind::Shutdown, "the runtime has shut down"),
             });
-            self.graph[at].readback = None;
+            self.graph[at].readback.withdraw();
             ended.push(at);
         }
         self.release(ended, out);

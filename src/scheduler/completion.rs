@@ -10,7 +10,7 @@ use super::regions::{Change, Record};
 use super::state::{Phase, State, shutting_down};
 use super::story::What;
 use super::taint;
-use crate::contract::device::DeviceInfo;
+use super::whereabouts::Places;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::RegionNode;
 use crate::error::{Error, ErrorKind};
@@ -32,7 +32,7 @@ impl State {
         out: &mut Vec<SchedulerInstruction>,
     ) {
         let Some(record) = self.regions.get(&id).filter(|r| r.is_downstream()) else { return };
-        let device = self.devices.get(record.region.device.0 as usize);
+        let device = self.fleet.get(record.region.device);
         let named = |error: Error| match device {
             Some(device) => error.with_device(device.name.clone()),
             None => error,
@@ -63,7 +63,7 @@ impl State {
             let record = self.close_region(id, out);
             let readbacks: SmallVec<[ValueId; 4]> = record.region.readbacks.iter().copied().collect();
             let (session, credits) = (record.region.session, record.credits);
-            let lineage = Lineage::of(record, self.fallback()).filter(|_| !outputs.is_empty());
+            let lineage = Lineage::of(record, self.fleet.fallback()).filter(|_| !outputs.is_empty());
             let (mut touched, mut spent) = (Entries::new(), SmallVec::<[(ValueId, Error); 1]>::new());
             for (value, error) in outputs {
                 let at = self.graph.find(value).expect("SCHED-8: an output is live");
@@ -83,9 +83,7 @@ impl State {
             let made = touched.clone();
             for value in &readbacks {
                 let Some(at) = self.graph.find(*value) else { continue };
-                if self.graph[at].readback_error.is_some() && self.graph[at].readback == Some(id) {
-                    self.graph[at].readback = None;
-                }
+                self.graph[at].readback.region_ended(id);
                 touched.push(at);
             }
             for &at in &touched {
@@ -153,11 +151,12 @@ impl State {
         for value in readbacks {
             let Some(at) = self.graph.find(value) else { continue };
             let live = &mut self.graph[at];
-            if live.readback == Some(id) {
-                live.readback = None;
-                live.readback_error = Some(live.blame(error.clone()));
+            if live.readback.is_by(id) {
+                let error = live.blame(error.clone());
+                live.readback.withdraw();
+                live.readback.fail(error);
                 self.answer(at, out);
-                self.graph[at].readback_error = None;
+                self.graph[at].readback.forget_error();
                 self.release(smallvec![at], out);
             }
         }
@@ -179,8 +178,8 @@ impl State {
     /// Makes a region that failed downstream wait for its turn again, under a new number.
     fn restart(&mut self, id: RegionId) -> RegionId {
         let again = self.regions.requeue(id);
-        if !self.is_open(self.regions[&again].region.device) {
-            move_to(self.fallback(), Arc::make_mut(&mut self.regions.at(again).region));
+        if !self.fleet.is_open(self.regions[&again].region.device) {
+            move_to(self.fleet.fallback(), Arc::make_mut(&mut self.regions.at(again).region));
         }
         let region = self.regions[&again].region.clone();
         for input in &region.inputs {
@@ -206,8 +205,7 @@ impl State {
         }
         for value in &region.readbacks {
             let live = self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live");
-            live.readback = Some(region.id);
-            live.readback_error = None;
+            live.readback.ask(region.id);
         }
         self.regions.go_stale(readers);
     }
@@ -245,8 +243,7 @@ impl State {
             let readers = live.regions.clone();
             let live = &mut self.graph[at];
             live.home = Home::Failed(error);
-            live.readback = None;
-            live.readback_error = None;
+            live.readback.end();
             self.log.note(value, What::Failed);
             self.answer(at, out);
             for reader in readers {
@@ -273,22 +270,22 @@ impl State {
         match data {
             Ok(data) => {
                 live.host = Some(data);
-                live.readback = None;
-                live.readback_error = None;
+                live.readback.end();
                 self.log.note(value, What::Arrived);
             }
             Err(error) => {
-                let Some(region) = live.readback else { return };
+                let Some(region) = live.readback.region() else { return };
                 // Of an earlier attempt: what is to bring it now has not been sent.
                 if self.regions.get(&region).is_some_and(Record::waits) {
                     return;
                 }
-                live.readback_error = Some(live.blame(error));
+                let error = live.blame(error);
+                live.readback.fail(error);
                 // An unfinished region may be repeated; it settles this when it ends.
                 if self.regions.contains(&region) {
                     return;
                 }
-                live.readback = None;
+                live.readback.withdraw();
             }
         }
         self.answer(at, out);
@@ -308,42 +305,34 @@ impl State {
             Home::Coming(_) | Home::Lazy | Home::Failed(_) => return,
         }
         self.log.note(value, What::Lost);
-        let fallback = self.fallback();
+        let fallback = self.fleet.fallback();
         let live = &mut self.graph[at];
         live.known = false;
         if live.host.is_some() {
-            live.made = fallback;
-            live.homes = 1;
+            live.places = Places::made_on(fallback);
             self.regions.go_stale(live.regions.iter().copied());
             return;
         }
         if self.make_again(at) {
             return;
         }
-        let name = self.device_name(self.graph[at].made);
+        let name = self.device_name(self.graph[at].places.made());
         self.fail_values(vec![(at, error.with_device(name))], out);
     }
 
     /// A device reported a loss.
     pub(super) fn device_stalled(&mut self, device: DeviceId) {
-        if let Some(stalled) = self.stalled.get_mut(device.0 as usize) {
-            *stalled = true;
-        }
+        self.fleet.stall(device);
     }
 
     /// A device is gone, or serves again, empty.
     pub(super) fn device_lost(&mut self, device: DeviceId, _error: Error, replaced: bool) {
-        let number = device.0 as usize;
-        if number >= self.devices.len() {
-            return;
-        }
-        self.stalled[number] = false;
+        let Some(is_gone) = self.fleet.settle(device, replaced) else { return };
         self.again.clear();
-        if replaced || self.is_fallback(device) {
+        if !is_gone {
             return;
         }
-        self.gone[number] = true;
-        let fallback = self.fallback();
+        let fallback = self.fleet.fallback();
         for record in self.regions.waiting_mut().filter(|r| r.region.device == device) {
             move_to(fallback, Arc::make_mut(&mut record.region));
         }
@@ -384,12 +373,12 @@ impl State {
             Home::Coming(region) => Some(region),
             _ => None,
         };
-        let record = self.regions.get(&live.readback.or(made_by)?)?;
+        let record = self.regions.get(&live.readback.region().or(made_by)?)?;
         (!record.waits()).then_some(record.region.device)
     }
 
     pub(super) fn device_name(&self, device: DeviceId) -> String {
-        self.devices.get(device.0 as usize).map(|d: &DeviceInfo| d.name.clone()).unwrap_or_default()
+        self.fleet.get(device).map(|d| d.name.clone()).unwrap_or_default()
     }
 }
 

@@ -289,7 +289,7 @@ impl State {
         let mut groups = Vec::with_capacity(members.len());
         for ((_, device), nodes) in members {
             let first = groups.len();
-            let most = elements_max(&self.devices[device.0 as usize]);
+            let most = elements_max(&self.fleet[device]);
             for portion in portions(cut, nodes, |n| self.elements_of(cut, n), most) {
                 let alike = |&a: &u32, &b: &u32| self.are_alike(cut, a, b);
                 let regions: SmallVec<[Vec<u32>; 1]> = match portion.len() {

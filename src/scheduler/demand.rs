@@ -90,7 +90,7 @@ impl State {
         let is_here = matches!(live.home, Home::Here);
         let host = live.host.clone().filter(|_| is_here);
         // While its region is unfinished, a lost readback may yet be repeated.
-        let lost_on_the_way = live.readback_error.clone().filter(|_| live.readback.is_none());
+        let lost_on_the_way = live.readback.lost_on_the_way().cloned();
         for gather in live.gathers.clone() {
             let want = self.demands.get(gather).map(|gather| gather.want);
             let result = match (&error, want.expect("SCHED-3: a value's gather is open"), &host, &lost_on_the_way) {
@@ -103,7 +103,7 @@ impl State {
             self.resolve(gather, result, out);
         }
         if lost_on_the_way.is_some() {
-            self.graph[at].readback_error = None;
+            self.graph[at].readback.forget_error();
         }
     }
 
@@ -218,7 +218,7 @@ impl State {
         let Some(live) = self.graph.get(value) else { return false };
         let region = match (want, &live.home) {
             (Want::Device, Home::Coming(region)) => Some(*region),
-            (Want::Host, _) => live.readback,
+            (Want::Host, _) => live.readback.region(),
             _ => None,
         };
         // A readback whose region is finished is on its way.

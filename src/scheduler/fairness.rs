@@ -22,8 +22,11 @@ use std::sync::Arc;
 const REGION_NS: u64 = 10_000;
 /// Nanoseconds that each of its nodes adds.
 const NODE_NS: u64 = 300;
-/// A region that computes this many times what a portion does is long: its device is busy with it for a while.
+/// A region that computes this many times the elements of a portion is long: its device is busy with it for a while.
 const LONG: u64 = 4;
+/// So is a region whose operations take its device so many microseconds, however few elements they are of: those of a
+/// product of matrices, say. As long as a slice of residency (`SLICE_US`).
+const LONG_US: f64 = 2000.0;
 /// Long regions of a session that may be downstream: one that runs, and what is planned meanwhile.
 const LONG_OF_SESSION_MAX: usize = 3;
 /// Credits beside the others while long regions are downstream: for short regions that wait for nothing.
@@ -96,7 +99,7 @@ impl State {
     /// Nanoseconds that a region takes the ring and its device together, estimated from its structure.
     fn work_of(&self, id: RegionId) -> u64 {
         let record = &self.regions[&id];
-        let device = self.devices.get(record.region.device.0 as usize);
+        let device = self.fleet.get(record.region.device);
         let device_us = device.map_or(0.0, |device| device.costs.arithmetic_us(record.work));
         ring_ns(record.region.nodes.len() as u64) + (device_us * 1e3) as u64
     }
@@ -155,7 +158,7 @@ impl State {
     /// Whether every region that makes one of its inputs has been sent for good, and its device is known to be there.
     fn is_ready(&self, id: RegionId) -> bool {
         let region = &self.regions[&id].region;
-        !self.stalled[region.device.0 as usize]
+        !self.fleet.is_stalled(region.device)
             && region.inputs.iter().all(|input| match self.graph.get(input.value).map(|l| &l.home) {
                 Some(Home::Coming(maker)) => !self.regions[maker].waits() && !self.regions[maker].is_called_back(),
                 _ => true,
@@ -176,8 +179,10 @@ impl State {
 
     fn is_long(&self, id: RegionId) -> bool {
         let record = &self.regions[&id];
-        let device = self.devices.get(record.region.device.0 as usize);
-        device.is_some_and(|device| record.elements > LONG * elements_max(device))
+        let device = self.fleet.get(record.region.device);
+        device.is_some_and(|device| {
+            record.elements > LONG * elements_max(device) || device.costs.arithmetic_us(record.work) > LONG_US
+        })
     }
 
     /// A region is downstream no more: it ran, or it returned.

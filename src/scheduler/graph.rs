@@ -4,6 +4,7 @@
 //! argument to its lazy users and end when the user is cut. Must hold: SCHED-1, SCHED-2.
 
 use super::regions::Record;
+use super::whereabouts::{Passing, Places, Readback};
 use crate::contract::region::Region;
 use crate::error::Error;
 use crate::graph::{Arg, Node, Op};
@@ -43,10 +44,8 @@ pub(super) struct Live {
     pub held: bool,
     /// Lazy nodes that read it: the edges that lead out of it.
     pub users: u32,
-    /// It was computed in passing: without being written out.
-    pub passed: bool,
-    /// The elements that were computed in passing for it so far (`passing.rs`).
-    pub passing_cost: u64,
+    /// What it was computed for without being written out.
+    pub passing: Passing,
     /// Why it is not there any more, where it went before the end of the region that makes it was taken in: it was lost,
     /// or ended with a region that failed and reads it again.
     pub spent: Option<Error>,
@@ -56,20 +55,16 @@ pub(super) struct Live {
     pub known: bool,
     /// The segment that recorded it, until a cut computes it: its credit is open while that segment is ingested.
     pub segment: Option<u64>,
-    /// The device that made it.
-    pub made: DeviceId,
-    /// Devices that have had it, by its own session's program order (bit `d` for device `d`).
-    pub homes: u32,
+    /// Which devices have it.
+    pub places: Places,
     /// Microseconds that cuts of its own session would have taken less, had a GPU had it (`placement.rs`, PLACE-1).
     pub missed_us: f64,
     /// Its elements, where the host has them.
     pub host: Option<Arc<HostBuffer>>,
     /// The fault word of something that it depends on is set.
     pub fault: Option<Error>,
-    /// The region that brings it to host memory, until it has arrived.
-    pub readback: Option<RegionId>,
-    /// Its readback failed while the region was unfinished.
-    pub readback_error: Option<Error>,
+    /// How it is brought to host memory.
+    pub readback: Readback,
     /// Open gathers of it.
     pub gathers: SmallVec<[GatherId; 1]>,
     /// Unfinished regions that read it, in order of cutting.
@@ -112,19 +107,16 @@ impl Live {
             home,
             held: true,
             users: 0,
-            passed: false,
-            passing_cost: 0,
+            passing: Passing::default(),
             spent: None,
             left: false,
             known: false,
             segment: Some(segment),
-            made: DeviceId::HOST,
-            homes: 1,
+            places: Places::made_on(DeviceId::HOST),
             missed_us: 0.0,
             host,
             fault: None,
-            readback: None,
-            readback_error: None,
+            readback: Readback::default(),
             gathers: SmallVec::new(),
             regions: SmallVec::new(),
             lineage: None,

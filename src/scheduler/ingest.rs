@@ -12,6 +12,7 @@ use super::opening::Waiting;
 use super::regions::{Cause, Record};
 use super::state::{PARTS_MAX, Phase, Session, State, shutting_down};
 use super::story::What;
+use super::whereabouts::Places;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::records::Records;
 use crate::contract::region::{CutReason, Placement, Region, RegionInput};
@@ -217,7 +218,7 @@ impl State {
                 self.ask_again(at, maker, want);
                 continue;
             }
-            let is_idle = live.readback.is_none() && live.host.is_none();
+            let is_idle = live.readback.region().is_none() && live.host.is_none();
             match (&live.home, want) {
                 (Home::Lazy, _) => roots.push(at),
                 (Home::Here | Home::Coming(_), Want::Host) if is_idle && live.error().is_none() => {
@@ -353,16 +354,14 @@ impl State {
                     self.graph.detach(node.at);
                     let live = &mut self.graph[node.at];
                     live.home = Home::Coming(id);
-                    live.made = node.place.device;
-                    live.homes = 1 << node.place.device.0;
+                    live.places = Places::made_on(node.place.device);
                     touched.push(node.at);
                     made.push(node.at);
                     self.log.note(value, What::Cut(id));
                 }
                 Fate::Passes => {
                     let live = &mut self.graph[node.at];
-                    live.passed = true;
-                    live.passing_cost = live.passing_cost.saturating_add(node.passing_cost);
+                    live.passing.note(node.passing_cost);
                     self.log.note(value, What::Passed(ids[node.group as usize]));
                 }
                 Fate::Gone => {
@@ -413,11 +412,11 @@ impl State {
                 self.ends.say(input.value, id, How::InPlace);
             }
             if input.value.session == owner {
-                live.homes |= 1 << region.device.0;
+                live.places.read_on(region.device);
             }
         }
         for value in &region.readbacks {
-            self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live").readback = Some(id);
+            self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live").readback.ask(id);
         }
         let mut record = Record::new(region, id.0 * PARTS_MAX as u64, occasion.cause);
         (record.credits, record.cut_at_ns) = (credits, occasion.at_ns);
@@ -432,7 +431,7 @@ impl State {
             id: self.regions.take_numbers(1),
             session,
             weight: 1,
-            device: if self.is_open(live.made) { live.made } else { self.fallback() },
+            device: if self.fleet.is_open(live.places.made()) { live.places.made() } else { self.fleet.fallback() },
             nodes: Vec::new(),
             inputs: vec![RegionInput {
                 value: live.node.value,

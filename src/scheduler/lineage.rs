@@ -40,9 +40,8 @@ impl State {
         live.home = Home::Coming(id);
         live.lineage = None;
         // Its elements were on their way, and their region was done.
-        if wants && live.readback.is_none_or(|r| !self.regions.contains(&r)) {
-            live.readback = Some(id);
-            live.readback_error = None;
+        if wants && live.readback.region().is_none_or(|r| !self.regions.contains(&r)) {
+            live.readback.ask(id);
             Arc::make_mut(&mut self.regions.at(id).region).readbacks.push(value);
         }
         let live = &self.graph[at];

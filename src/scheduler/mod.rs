@@ -57,6 +57,7 @@ mod cut;
 mod demand;
 mod ends;
 mod fairness;
+mod fleet;
 mod graph;
 mod ingest;
 mod keeping;
@@ -75,6 +76,7 @@ mod story;
 mod taint;
 #[cfg(test)]
 mod validate;
+mod whereabouts;
 
 pub use fairness::ring_ns;
 pub use ingest::session_closed;

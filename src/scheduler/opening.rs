@@ -111,7 +111,7 @@ impl State {
     /// The same scheduler, with a GPU to come, as device 1: it is opened when something is to be placed that could
     /// be worth it.
     pub fn with_promised_gpu(mut self) -> State {
-        assert_eq!(self.devices.len(), 1, "SCHED: a GPU that is still to come is device 1");
+        assert_eq!(self.fleet.len(), 1, "SCHED: a GPU that is still to come is device 1");
         self.opening.promised = true;
         self
     }
@@ -127,11 +127,8 @@ impl State {
         }
         match result {
             Ok(Some(device)) => {
-                assert_eq!(device.id.0 as usize, self.devices.len(), "SCHED: devices are numbered as they come");
                 self.kept.take_from_budget(device.host_share_bytes);
-                self.devices.push(device);
-                self.gone.push(false);
-                self.stalled.push(false);
+                self.fleet.add(device);
             }
             Ok(None) => {}
             Err(error) => {

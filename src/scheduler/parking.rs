@@ -57,7 +57,9 @@ impl State {
         let inputs: Vec<ValueId> = region.inputs.iter().map(|input| input.value).collect();
         for value in std::mem::take(&mut region.readbacks) {
             let live = self.graph.get_mut(value).expect("SCHED-8: a readback's value is live");
-            live.readback = live.readback.filter(|region| *region != id);
+            if live.readback.is_by(id) {
+                live.readback.withdraw();
+            }
         }
         for value in &inputs {
             // No region that waits ends it any more.
@@ -163,7 +165,7 @@ impl State {
     pub(super) fn ask_again(&mut self, at: NodeIndex, id: RegionId, want: Want) {
         let live = &mut self.graph[at];
         if want == Want::Host && live.host.is_none() {
-            live.readback = Some(id);
+            live.readback.ask(id);
             Arc::make_mut(&mut self.regions.at(id).region).readbacks.push(live.node.value);
         }
         self.unpark(id, Cause::Demand);

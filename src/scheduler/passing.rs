@@ -47,9 +47,9 @@ impl State {
         let node = &cut.nodes[position];
         let live = &self.graph[node.at];
         let meta = &live.node.meta;
-        let device = &self.devices[node.place.device.0 as usize];
+        let device = &self.fleet[node.place.device];
         let bytes = (meta.elements() as u64).saturating_mul(device.element_bytes(meta.dtype));
-        let is_due = live.passed && live.passing_cost >= meta.elements() as u64;
+        let is_due = live.passing.has_cost(meta.elements() as u64);
         (is_due || live.node.op.is_kept_at_once()) && bytes <= device.memory_bytes / 2
     }
 }

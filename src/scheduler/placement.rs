@@ -15,11 +15,12 @@
 //!
 //! A GPU that is not open has no constants yet. So `auto` asks first whether a component could be worth any GPU:
 //! whether the host would move and compute for longer than the fastest GPU one could imagine would take for all of it,
-//! round trip and transfers included ([`DREAM`]). What fails this stays on the host, also where the GPU is open.
+//! round trip and transfers included ([`IDEAL_GPU`]). What fails this stays on the host, also where the GPU is open.
 
 use super::cut::{Cut, Dep};
 use super::room;
 use super::state::State;
+use super::whereabouts::Places;
 use crate::config::DeviceChoice;
 use crate::contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
 use crate::graph::costs::{Work, operations};
@@ -30,7 +31,7 @@ use smallvec::SmallVec;
 
 /// Faster than any GPU: a round trip in a fraction of what submission, execution and mapping take together, caches for
 /// memory, links that no bus has.
-const DREAM: Costs = Costs {
+const IDEAL_GPU: Costs = Costs {
     launch_us: 20.0,
     dispatch_us: 0.2,
     memory_gb_per_s: 10_000.0,
@@ -133,7 +134,7 @@ fn is_library(op: &Op) -> bool {
 }
 
 /// The fastest GPU that could be.
-pub(super) fn dream(host: &DeviceInfo) -> DeviceInfo {
+pub(super) fn ideal_gpu(host: &DeviceInfo) -> DeviceInfo {
     let features = Features { f64: true, i64: true, ..host.features };
     let kind = DeviceKind::Gpu;
     DeviceInfo {
@@ -141,7 +142,7 @@ pub(super) fn dream(host: &DeviceInfo) -> DeviceInfo {
         kind,
         capabilities: Capabilities::of(kind),
         features,
-        costs: DREAM,
+        costs: IDEAL_GPU,
         span_shift: 63,
         memory_bytes: u64::MAX,
         ..host.clone()
@@ -157,8 +158,8 @@ impl State {
             DeviceChoice::Gpu(_) if self.opening.is_promised() => {
                 cut.needs_device |= cut.nodes.iter().any(|n| n.place.component != PINNED && n.runs());
             }
-            DeviceChoice::Gpu(_) => match self.devices.iter().find(|d| d.is_accelerator()) {
-                Some(gpu) if self.is_open(gpu.id) => self.prefer(cut, gpu.id, "asked for", |_| true, true),
+            DeviceChoice::Gpu(_) => match self.fleet.iter().find(|d| d.is_accelerator()) {
+                Some(gpu) if self.fleet.is_open(gpu.id) => self.prefer(cut, gpu.id, "asked for", |_| true, true),
                 _ => {
                     for node in cut.nodes.iter_mut().filter(|n| n.place.component != PINNED) {
                         node.place.elsewhere = Some("the GPU that was asked for is gone");
@@ -189,7 +190,7 @@ impl State {
             cut.nodes[position].place.component = PINNED;
             if device == DeviceId::GPU && self.opening.is_promised() {
                 cut.needs_device = true;
-            } else if self.is_open(device) {
+            } else if self.fleet.is_open(device) {
                 self.put(cut, position, device, "pinned to it by the program", true);
             } else {
                 cut.nodes[position].place.elsewhere = Some("the device that it is pinned to is gone");
@@ -209,7 +210,7 @@ impl State {
 
     /// Puts a node on `device` if that can run it, on the host otherwise.
     fn put(&self, cut: &mut Cut, position: usize, device: DeviceId, reason: &'static str, asked: bool) {
-        let able = self.able(cut, position, &self.devices[device.0 as usize]);
+        let able = self.able(cut, position, &self.fleet[device]);
         let place = &mut cut.nodes[position].place;
         place.reason = reason;
         match able {
@@ -274,7 +275,7 @@ impl State {
 
     fn place_cheapest(&self, cut: &mut Cut) {
         let candidates: SmallVec<[DeviceId; 4]> =
-            self.devices.iter().filter(|d| !d.software && self.is_open(d.id)).map(|d| d.id).collect();
+            self.fleet.iter().filter(|d| !d.software && self.fleet.is_open(d.id)).map(|d| d.id).collect();
         if candidates.len() < 2 && !self.opening.is_promised() {
             let failed = self.opening.has_failed();
             let reason = if failed { "the GPU could not be opened" } else { "the only device" };
@@ -290,12 +291,12 @@ impl State {
         }
         let mut choices: Vec<(DeviceId, &'static str)> = Vec::with_capacity(components);
         for nodes in &members {
-            let host = self.estimate(cut, nodes, &self.devices[0]);
+            let host = self.estimate(cut, nodes, self.fleet.host());
             let mut estimates: SmallVec<[(u8, f64); 2]> = SmallVec::new();
-            estimates.push((self.fallback().0, host.us));
+            estimates.push((self.fleet.fallback().0, host.us));
             let mut best: Option<(DeviceId, f64, Estimate)> = None;
-            for &device in candidates.iter().filter(|d| !self.is_fallback(**d)) {
-                let estimate = self.estimate(cut, nodes, &self.devices[device.0 as usize]);
+            for &device in candidates.iter().filter(|d| !self.fleet.is_fallback(**d)) {
+                let estimate = self.estimate(cut, nodes, &self.fleet[device]);
                 estimates.push((device.0, estimate.us));
                 let us = estimate.us - self.missed_us(cut, &estimate);
                 if best.as_ref().is_none_or(|(_, least, _)| us < *least) {
@@ -303,7 +304,7 @@ impl State {
                 }
             }
             cut.estimates.push(estimates);
-            let mut choice = (self.fallback(), ON_HOST);
+            let mut choice = (self.fleet.fallback(), ON_HOST);
             if self.opening.is_promised() {
                 cut.needs_device |= self.could_pay(cut, nodes, &host);
             } else if let Some((device, us, estimate)) = best
@@ -333,20 +334,10 @@ impl State {
         estimate.uploads.iter().map(missed).sum()
     }
 
-    /// The device that serves where another one refuses or is gone: the first, which runs all and is never given up.
-    pub(super) fn fallback(&self) -> DeviceId {
-        self.devices[0].id
-    }
-
-    /// Whether it is this one.
-    pub(super) fn is_fallback(&self, device: DeviceId) -> bool {
-        device == self.fallback()
-    }
-
     /// Whether a component could be worth a GPU, however fast that is. What began on one may go on there. The host's
     /// launches don't count: they say how busy the machine was when it was measured, not how much there is to do.
     fn could_pay(&self, cut: &Cut, nodes: &[u32], host: &Estimate) -> bool {
-        let gpu = self.estimate(cut, nodes, &self.dream);
+        let gpu = self.estimate(cut, nodes, &self.ideal_gpu);
         gpu.started_here || host.work_us > gpu.us
     }
 
@@ -388,14 +379,14 @@ impl State {
                 moved_bytes += bytes;
             }
             kernels += if is_library(&live.node.op) { 1.0 } else { 0.0 };
-            if info.is_accelerator() && node.root && self.wants_host(live) {
+            if info.is_accelerator() && node.root && !live.gathers.is_empty() {
                 to_host = true;
                 transfer_us += readback_us(live.node.meta.bytes() as f64, info);
             }
             if !can.runs_all && self.able(cut, position as usize, info).is_err() {
                 // To the host and back, with the host's own work.
                 transfer_us += 2.0 * (rates.launch_us + readback_us(bytes, info));
-                transfer_us += self.devices[0].costs.arithmetic_us(work);
+                transfer_us += self.fleet.host().costs.arithmetic_us(work);
             } else {
                 arithmetic_us += rates.arithmetic_us(work);
             }
@@ -410,24 +401,25 @@ impl State {
     /// What it takes to have an operand on a device.
     fn fetch(&self, cut: &Cut, operand: Dep, info: &DeviceInfo) -> Fetch {
         let device = info.id;
-        let (live, made, homes, input) = match operand {
+        let (live, places, input) = match operand {
             Dep::Input(i) => {
                 let live = &self.graph[cut.inputs[i as usize].at];
                 // What other sessions did with a shared value must not matter.
                 let own = live.node.value.session == cut.session;
-                (live, live.made, if own { live.homes } else { 1 << live.made.0 }, own.then_some(i))
+                (live, if own { live.places } else { Places::made_on(live.places.made()) }, own.then_some(i))
             }
             Dep::Node(p) => {
                 let node = &cut.nodes[p as usize];
-                (&self.graph[node.at], node.place.device, 1 << node.place.device.0, None)
+                (&self.graph[node.at], Places::made_on(node.place.device), None)
             }
         };
+        let made = places.made();
         let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
-        if homes & (1 << device.0) != 0 {
+        if places.include(device) {
             return Fetch { bytes, us: 0.0, is_made_there: made == device && info.is_accelerator(), upload: None };
         }
-        let made = &self.devices[made.0 as usize];
-        let is_on_host = homes & 1 != 0;
+        let made = &self.fleet[made];
+        let is_on_host = places.include(DeviceId::HOST);
         let to_host_us = if is_on_host { 0.0 } else { made.costs.launch_us + readback_us(bytes, made) };
         let shares = info.capabilities.shares_host_memory;
         let upload_us = if shares { 0.0 } else { bytes / (info.costs.upload_gb_per_s * 1e3) };

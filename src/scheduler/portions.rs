@@ -13,7 +13,8 @@ use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 /// Elements that the nodes of a region of independent parts compute, at most, where it has more than one part: a
-/// millisecond or so of a slow device's time, which hides what a region costs.
+/// millisecond or so of a slow device's time, which hides what a region costs. Chosen; elements and not operations, since
+/// such a region is mostly memory that is moved.
 pub(super) fn elements_max(device: &DeviceInfo) -> u64 {
     if device.capabilities.is_throughput { 1 << 22 } else { 1 << 20 }
 }

@@ -26,7 +26,7 @@ impl State {
             let value = live.node.value;
             if live.is_lazy() {
                 if live.gathers.is_empty() {
-                    let is_dead = !live.passed;
+                    let is_dead = !live.passing.has_passed();
                     self.forget_lazy(at, is_dead, &mut work);
                 }
                 continue;
@@ -158,7 +158,7 @@ impl State {
         if is_elsewhere || self.make_again(at) {
             return None;
         }
-        let name = self.device_name(self.graph[at].made);
+        let name = self.device_name(self.graph[at].places.made());
         Some((at, error.clone().with_device(name)))
     }
 

@@ -64,8 +64,8 @@ impl State {
         self.comes_again(&region);
         let (credits, cut_at_ns) = (if number == 0 { whole.credits } else { 0 }, whole.cut_at_ns);
         let order = whole.order + number as u64;
-        if !self.is_open(region.device) {
-            move_to(self.fallback(), &mut region);
+        if !self.fleet.is_open(region.device) {
+            move_to(self.fleet.fallback(), &mut region);
         }
         let mut record = Record::new(region, order, Cause::Demand);
         record.attempt = Attempt::Part;

@@ -7,7 +7,7 @@
 //! (what nobody waits for at present), `keeping` (what that and lazy values keep in memory), `lineage` (what was lost,
 //! again), `opening` (a GPU on demand) and `story` (what happened to a value).
 //!
-//! `State` owns parts, whose tables only their own methods change: which values are live (`graph`), when these end
+//! `State` owns parts, whose tables only their own methods change: the devices (`fleet`), which values are live (`graph`), when these end
 //! (`ends`), the open gathers (`demand`), the unfinished regions (`regions`), the turns (`fairness`), the limits on what
 //! waits (`keeping`), the device that is still to come (`opening`), credits and counts (`ledger`).
 
@@ -15,6 +15,7 @@ use super::cut::Scratch;
 use super::demand::Demands;
 use super::ends::Ends;
 use super::fairness::Turns;
+use super::fleet::Fleet;
 use super::graph::LiveGraph;
 use super::keeping::Kept;
 use super::ledger::{Ledger, Totals};
@@ -26,7 +27,7 @@ use crate::contract::device::DeviceInfo;
 use crate::contract::messages::scheduler::{Delivered, SchedulerEvent, SchedulerInstruction};
 use crate::contract::region::RegionInput;
 use crate::error::{Error, ErrorKind};
-use crate::ids::{DeviceId, GatherId, RegionId, SessionId, ValueId};
+use crate::ids::{GatherId, RegionId, SessionId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,14 +35,12 @@ use std::sync::Arc;
 /// The scheduler's logic and all that it owns.
 pub struct State {
     pub(super) choice: DeviceChoice,
-    pub(super) devices: Vec<DeviceInfo>,
-    pub(super) gone: Vec<bool>,
+    /// The devices, and whether each serves.
+    pub(super) fleet: Fleet,
     /// An idealised GPU, which decides whether opening a real one could pay off.
-    pub(super) dream: DeviceInfo,
+    pub(super) ideal_gpu: DeviceInfo,
     /// The device that is not open yet.
     pub(super) opening: Opening,
-    /// Devices that reported a loss and have not said yet whether they serve again: nothing is sent to them.
-    pub(super) stalled: Vec<bool>,
     /// Regions that may be downstream at a time.
     pub(super) credits: usize,
     /// What may be left waiting, and what came to it.
@@ -143,15 +142,13 @@ pub(super) const PARTS_MAX: usize = 64;
 impl State {
     /// A scheduler for these devices; the first is the host.
     pub fn new(devices: Vec<DeviceInfo>, config: &Config) -> State {
-        assert!(devices.first().is_some_and(|d| !d.is_accelerator()), "SCHED: device 0 is the host");
+        let fleet = Fleet::new(devices);
         State {
             choice: config.device,
-            gone: vec![false; devices.len()],
-            dream: super::placement::dream(&devices[0]),
+            ideal_gpu: super::placement::ideal_gpu(fleet.host()),
             opening: Opening::default(),
-            stalled: vec![false; devices.len()],
-            kept: Kept::new(config, devices[0].budget_bytes),
-            devices,
+            kept: Kept::new(config, fleet.host().budget_bytes),
+            fleet,
             credits: config.batches_in_flight.max(1) as usize + 4,
             graph: LiveGraph::default(),
             sessions: FxHashMap::default(),
@@ -289,11 +286,6 @@ impl State {
     pub fn depth(&self) -> (usize, usize) {
         let downstream = self.regions.downstream();
         (downstream, self.regions.len() - downstream - self.regions.parked())
-    }
-
-    /// Whether a device is there.
-    pub(super) fn is_open(&self, device: DeviceId) -> bool {
-        !self.gone.get(device.0 as usize).copied().unwrap_or(true)
     }
 
     /// Regions that nobody waits for, and that somebody may ask for yet.

@@ -54,10 +54,10 @@ impl State {
             None => text.push_str(" not live"),
             Some(live) => {
                 let home = match &live.home {
-                    Home::Lazy if live.passed => "lazy, computed in passing".to_owned(),
+                    Home::Lazy if live.passing.has_passed() => "lazy, computed in passing".to_owned(),
                     Home::Lazy => "lazy".to_owned(),
                     Home::Coming(region) => format!("coming from region {region}"),
-                    Home::Here => format!("here, made on device {}", live.made),
+                    Home::Here => format!("here, made on device {}", live.places.made()),
                     Home::Failed(error) => format!("failed: {error}"),
                 };
                 let _ = write!(

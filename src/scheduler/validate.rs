@@ -55,8 +55,8 @@ impl State {
         let under_way = match (&live.home, self.demands.get(gather).expect("SCHED-3: it is open").want) {
             (Home::Coming(_), _) if self.parked_maker(live).is_some() => false,
             (Home::Coming(_), Want::Device) => true,
-            (Home::Coming(_), Want::Host) => live.readback.is_some() || live.host.is_some(),
-            (Home::Here, Want::Host) => live.readback.is_some(),
+            (Home::Coming(_), Want::Host) => live.readback.region().is_some() || live.host.is_some(),
+            (Home::Here, Want::Host) => live.readback.region().is_some(),
             (Home::Lazy, _) => self.opening.is_waiting(),
             _ => false,
         };

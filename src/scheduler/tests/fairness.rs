@@ -129,3 +129,17 @@ fn a_region_knows_the_weight_of_its_session() {
     b.demand(x, Want::Device);
     assert_eq!(b.cut()[0].weight, 7);
 }
+
+#[test]
+fn turns_are_charged_the_products_of_a_product_and_what_a_sum_reads() {
+    use super::super::fairness::work_of;
+    let mut b = Bench::new(DeviceChoice::Host);
+    let data = HostBuffer::from_vec(vec![1.0f32; 64 * 32]).shared();
+    let x = b.node(Op::Source(data.clone()), &[], DType::F32, &[64, 32]);
+    let y = b.node(Op::Source(data), &[], DType::F32, &[32, 64]);
+    let z = b.node(Op::MatMul, &[Arg::Value(x), Arg::Value(y)], DType::F32, &[64, 64]);
+    let total = b.sum(z);
+    b.gather(total);
+    let work = work_of(&b.cut()[0]);
+    assert_eq!((work.other, work.double), (64.0 * 64.0 * 64.0 + 64.0 * 64.0, 0.0));
+}

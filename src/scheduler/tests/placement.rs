@@ -278,7 +278,7 @@ fn auto_between_an_h200_and_a_small_cpu_sends_what_gains_by_it() {
     assert_eq!(placed(|b| product(b, 16)), [HOST]);
     // What the GPU lacks the type for is not sent away to come back.
     let sines = |b: &mut Bench| {
-        b.state.devices[1].features.f64 = false;
+        b.state.fleet.info_mut(DeviceId(GPU)).features.f64 = false;
         let n = 1_000_000;
         let x = b.node(Op::Source(HostBuffer::from_vec(vec![1.0f64; n]).shared()), &[], DType::F64, &[n]);
         let y = b.node(Op::Apply(ElementOp::Sin), &[Arg::Value(x)], DType::F64, &[n]);
@@ -397,16 +397,20 @@ fn what_another_session_missed_does_not_count() {
 }
 
 #[test]
-fn a_value_that_stays_on_the_device_is_not_weighed_as_a_readback() {
-    let mut b = h200_and_two_cores();
-    let x = b.source(1 << 26);
-    let mut estimates = vec![];
-    for want in [Want::Device, Want::Host] {
-        let y = b.scale(x, 1 << 26);
-        b.demand(y, want);
-        let regions = b.cut();
-        estimates.push(regions[0].placement.estimates_us.iter().find(|e| e.0 == 1).unwrap().1);
-    }
-    let readback_us = (4u64 << 26) as f64 / 12e3;
-    assert!((estimates[1] - estimates[0] - readback_us).abs() < 1.0, "{estimates:?}");
+fn what_is_overwritten_by_index_is_told_from_what_is_written_into_it() {
+    // Eight pieces of the array, eight of scratch, one each of the indices and the values, parameters and fault words.
+    let mut gpu = device(1, DeviceKind::Gpu);
+    (gpu.span_shift, gpu.bindings_max) = (10, 20);
+    let pieces = gpu.pieces(DType::F32, 1 << 13) as u32;
+    assert_eq!(pieces, 8);
+    let config = Config { device: DeviceChoice::Gpu(None), ..Config::default() };
+    let mut b = Bench::on(vec![device(0, DeviceKind::Host), gpu], config);
+    let (base, value) = (b.source(1 << 13), b.source(4));
+    let indices = HostBuffer::from_vec(vec![3u32, 1, 4, 2]).shared();
+    let index = b.node(Op::Source(indices), &[], DType::U32, &[4]);
+    let args = [base, index, value].map(Arg::Value);
+    let assigned = b.node(Op::AssignIndex { dim: None }, &args, DType::F32, &[1 << 13]);
+    b.gather(assigned);
+    let regions = b.cut();
+    assert_eq!(regions[0].device, DeviceId(1), "{:?}", b.state.totals().elsewhere);
 }
