@@ -379,7 +379,7 @@ impl State {
                 moved_bytes += bytes;
             }
             kernels += if is_library(&live.node.op) { 1.0 } else { 0.0 };
-            if info.is_accelerator() && node.root && !live.gathers.is_empty() {
+            if info.is_accelerator() && node.root && self.wants_host(live) {
                 to_host = true;
                 transfer_us += readback_us(live.node.meta.bytes() as f64, info);
             }

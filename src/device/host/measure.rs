@@ -1,6 +1,6 @@
 //! What the host's threads achieve, for the placement model.
 //!
-//! In: the pool. Out: costs. Must hold: it takes some 15 milliseconds, and the figures are those of the better rounds,
+//! In: the pool. Out: costs. Must hold: it takes some 100 milliseconds, most of them to get memory, and the figures are those of the better rounds,
 //! since whatever else the machine does can only make rounds longer. It runs once a machine: `device::costs` keeps the
 //! result.
 
@@ -11,8 +11,8 @@ use crate::kernels::element::host::{HostArg, apply};
 use crate::kernels::eval::Pool;
 use std::time::{Duration, Instant};
 
-/// Bytes that are copied: more than the caches next to the cores hold.
-const COPY_BYTES: usize = 16 << 20;
+/// Bytes that are copied, to as many: together more than the caches of a server hold.
+const COPY_BYTES: usize = 64 << 20;
 /// Bytes a task copies.
 const COPY_TASK_BYTES: usize = 128 << 10;
 /// Elements of the block that the arithmetic goes over, as the evaluator's.

@@ -414,3 +414,17 @@ fn what_is_overwritten_by_index_is_told_from_what_is_written_into_it() {
     let regions = b.cut();
     assert_eq!(regions[0].device, DeviceId(1), "{:?}", b.state.totals().elsewhere);
 }
+
+#[test]
+fn a_value_that_stays_on_the_device_is_not_weighed_as_a_readback() {
+    let estimate = |want: Want| {
+        let mut b = h200_and_two_cores();
+        let x = b.source(1 << 26);
+        let y = b.scale(x, 1 << 26);
+        b.demand(y, want);
+        let regions = b.cut();
+        regions[0].placement.estimates_us.iter().find(|e| e.0 == 1).unwrap().1
+    };
+    let readback_us = (4u64 << 26) as f64 / 12e3;
+    assert!((estimate(Want::Host) - estimate(Want::Device) - readback_us).abs() < 1.0);
+}
