@@ -96,12 +96,21 @@ fn main() -> ExitCode {
 fn set(options: &mut Options, name: &str, value: &str) -> std::result::Result<(), String> {
     match name {
         "--device" => options.device = value.into(),
-        "--quick" => options.is_quick = value == "yes",
+        "--quick" => {
+            options.is_quick = match value {
+                "yes" => true,
+                "no" => false,
+                other => return Err(format!("--quick is yes or no, not {other}")),
+            }
+        }
         "--only" => options.only = value.split(',').map(str::to_owned).collect(),
         "--python" => options.python = value.into(),
         "--rounds" => options.rounds = shared::number(name, value)?,
         "--write" => options.page = Some(value.into()),
         _ => return Err(format!("{name} is unknown")),
+    }
+    if options.page.is_some() && !options.only.is_empty() {
+        return Err("--write replaces the whole table: it goes without --only".into());
     }
     match options.only.iter().find(|name| !ROWS.iter().any(|row| row.name == **name)) {
         Some(unknown) => Err(format!("{unknown} is no row")),
@@ -165,8 +174,15 @@ async fn measure(
         ours(&session, &inputs, row, size, &mut result.ours).await?;
         for peer in peers.iter_mut() {
             let Some(theirs) = peer.ask(row.name, size) else { continue };
+            let agrees = result.agrees(&theirs);
             match result.peers.iter_mut().find(|(name, _)| *name == peer.name) {
-                Some((_, measured)) => measured.times_ms.extend(theirs.times_ms),
+                Some((_, measured)) => {
+                    measured.times_ms.extend(theirs.times_ms);
+                    if !agrees {
+                        // A number that differs once is what the row shows.
+                        measured.check = theirs.check;
+                    }
+                }
                 None => result.peers.push((peer.name.clone(), theirs)),
             }
         }
