@@ -221,7 +221,9 @@ impl Launch {
     pub fn estimate_us(&self, costs: &Costs) -> f64 {
         let elements = match self.geometry {
             Geometry::Map { elements } => elements as f64,
-            Geometry::Reduce { outer, inner } | Geometry::Scan { outer, inner, .. } => outer as f64 * inner as f64,
+            Geometry::Reduce { outer, inner }
+            | Geometry::Scan { outer, inner, .. }
+            | Geometry::Line { outer, inner } => outer as f64 * inner as f64,
         };
         let operations = match &self.program {
             Program::Kernel(kernel, _) => {
