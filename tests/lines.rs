@@ -106,6 +106,32 @@ fn each_line_is_read_once_and_written_once_by_one_kernel() {
 }
 
 #[test]
+fn a_variance_of_lines_keeps_its_digits() {
+    let Some(rt) = gpu(|b| b.fold_elements_max(0)) else { return };
+    // Far from zero, with an outlier in front, too large for a sum, and too small to be divided.
+    let scales = [(1.0, 10_000.0, 0.0), (1.0, 0.0, 1e4), (1e16, 3e37, 0.0), (1e-18, 0.0, 0.0)];
+    for length in [2, 10, 333, 16_384] {
+        for (scale, base, outlier) in scales {
+            let mut data: Vec<f64> = sample(length * 2).iter().map(|v| ((v * scale + base) as f32) as f64).collect();
+            data[0] += outlier;
+            let s = session(&rt);
+            let x = array(&s, &data, length, |v| v as f32);
+            let (y, did) = counted(&rt, || {
+                let y = x.var_population(0);
+                wait(y.eval()).unwrap();
+                y
+            });
+            let what = format!("{length} of {scale} about {base}");
+            assert_eq!((did.kernels, did.dispatches), (1, 1), "{what}");
+            let expected: Vec<f64> = data.chunks(length).map(variance_of).collect();
+            for (got, expected) in values(&y).iter().zip(expected) {
+                assert!((got - expected).abs() <= 1e-5 * expected, "{what}: {got} is not {expected}");
+            }
+        }
+    }
+}
+
+#[test]
 fn lines_of_f64_are_held_up_to_half_the_length() {
     let Some(rt) = gpu(|b| b.fold_elements_max(0)) else { return };
     if !rt.device("gpu").unwrap().features.f64 {

@@ -43,6 +43,7 @@ pub fn merge(work: &Work<'_>, cuts: &Cuts, budget: Budget, clusters: &mut Vec<Cl
         }
         current += 1;
     }
+    clusters.iter_mut().for_each(|cluster| lines::hold_moments(work, cuts, cluster));
 }
 
 fn join(clusters: &mut Vec<Cluster>, a: usize, b: usize, shape: Shape, fold: Fold, roots: Vec<(u32, Phase)>) {

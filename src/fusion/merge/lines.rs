@@ -12,7 +12,7 @@ use crate::fusion::cut::Cuts;
 use crate::fusion::form::{Class, Work};
 use crate::fusion::grouping::{Cluster, Fold, Phase, reduced_shape};
 use crate::fusion::in_step::in_step;
-use crate::graph::{DType, DimSet, Reads, Shape};
+use crate::graph::{DType, DimSet, Nan, Op, Reads, ReduceOp, Shape};
 use rustc_hash::FxHashSet;
 
 /// Whether `b` may join `a` in a kernel that holds lines: what the union would be.
@@ -43,6 +43,21 @@ pub(super) fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: 
     roots.sort_unstable_by_key(|root| root.0);
     let fits = lines.are_held(a, b, &roots) && is_bindable(work, budget, (a, b), &roots, &lines.shape);
     fits.then(|| (lines.shape.clone(), Fold::Line(dims), roots))
+}
+
+/// Lets a kernel that folds moments hold its lines: there they take two short passes over registers, while a fold of
+/// elements in passing takes several operations more for each.
+pub(super) fn hold_moments(work: &Work<'_>, cuts: &Cuts, cluster: &mut Cluster) {
+    let Fold::Reduce(dims) = cluster.fold else { return };
+    let of_moments = |&(n, _): &(u32, Phase)| match work.nodes[n as usize].op {
+        Op::Reduce { op, nan, .. } => nan == Nan::Include && matches!(op, ReduceOp::Var { .. } | ReduceOp::Std { .. }),
+        _ => false,
+    };
+    let shape = cluster.shape.clone();
+    let lines = Lines { work, cuts, outer: reduced_shape(&shape, dims), shape, dims };
+    if cluster.roots.iter().any(of_moments) && lines.are_held(cluster, cluster, &cluster.roots) {
+        cluster.fold = Fold::Line(dims);
+    }
 }
 
 /// What a cluster of the union is about.

@@ -3,7 +3,8 @@
 //! Each invocation has its fixed share of a line's elements, `rounds` groups of them that lie apart, so that neighbouring
 //! invocations read neighbours in memory. The kernel is written fold by fold: what is known before the first, the first,
 //! what is known before the second, and so on; then the stores. A value that is used behind a fold stays in registers; a
-//! value that is used behind a fold only is computed, or loaded, there.
+//! value that is used behind a fold only is computed, or loaded, there. Moments take two passes over the registers: the mean, then the
+//! deviations from it.
 //!
 //! Must hold:
 //! - WGSL-3 and WGSL-4 (`forms`): an item's lanes are combined in a tree that the header fixes.
@@ -13,12 +14,16 @@
 use super::body::{Body, component};
 use super::forms::{Shared, folds, names, shared_name};
 use super::monoid::Fold;
-use super::types::{from_storage, register, splat, to_storage, typed};
-use crate::kernels::ir::{InstOp, Kernel, Level, Lines, Val, header};
+use super::types::{from_storage, is_not_finite, nan, one, register, splat, to_storage, typed, zero};
+use crate::graph::{DType, ElementOp};
+use crate::kernels::ir::{InstOp, Kernel, Level, Lines, Monoid, Val, header};
 use crate::kernels::verify::arguments;
 
 /// Lanes that one takes in at a step of the tree.
 const BRANCHES_LOG2: u32 = 2;
+/// Arrays of workgroup memory at a time: one of 32-bit words for each of 1,024 invocations is a quarter of what every GPU
+/// has.
+const ARRAYS_MAX: usize = 4;
 
 /// Writes a kernel that holds lines.
 pub(super) fn line(body: &mut Body, lines: Lines, shared: &mut Shared) {
@@ -47,9 +52,12 @@ pub(super) fn line(body: &mut Body, lines: Lines, shared: &mut Shared) {
                 (_, Level::Uniform | Level::Outer) => {}
             }
         }
-        for (val, fold) in folds.iter().filter(|(val, _)| when[val.0 as usize] == stage) {
-            combine(body, *val, fold, shared);
-        }
+        let here = || folds.iter().filter(|(val, _)| when[val.0 as usize] == stage);
+        combine_all(body, &here().map(|(val, fold)| first_pass(*val, fold)).collect::<Vec<_>>(), shared);
+        let moments = || here().filter(|(_, fold)| fold.monoid == Monoid::Moments);
+        moments().for_each(|(val, fold)| deviations(body, *val, fold));
+        combine_all(body, &moments().flat_map(|(val, fold)| second_pass(*val, fold)).collect::<Vec<_>>(), shared);
+        moments().for_each(|(val, fold)| close_moments(body, *val, fold));
     }
     body.line("if (live && lane == 0u) {");
     body.outer_stores();
@@ -125,47 +133,122 @@ fn places(body: &mut Body, lines: Lines) {
     body.line(format!("let {flat} = vec4<u32>(line_begin) + {inner};"));
 }
 
+/// A fold of a line, and the variables that it is folded into.
+type Part = (Vec<String>, Fold);
+
+/// What is folded of the elements themselves. Of moments, that is the base of the deviations: about the mean, which is
+/// rounded. The values are divided before they are added up, so that no sum overflows.
+fn first_pass(val: Val, fold: &Fold) -> Part {
+    match fold.monoid {
+        Monoid::Moments => (vec![component(val, 1)], Fold::new(Monoid::Sum, fold.argument)),
+        _ => (names(val, fold), fold.clone()),
+    }
+}
+
+/// What is folded of the deviations from a base near the mean: their sum, which tells how near it is, and that of their
+/// squares.
+fn second_pass(val: Val, fold: &Fold) -> [Part; 2] {
+    [2, 3].map(|number| (vec![component(val, number)], Fold::new(Monoid::Sum, fold.argument)))
+}
+
 /// Folds an invocation's elements into the variables of the fold.
 fn own_share(body: &mut Body, val: Val, fold: &Fold) {
+    let InstOp::Reduce { args, .. } = &body.kernel.inst(val).op else { return };
+    let part = first_pass(val, fold);
+    if fold.monoid == Monoid::Moments {
+        let length = body.functions.apply(ElementOp::Cast, DType::U32, fold.argument, 1, &["length".to_string()]);
+        let count = component(val, 0);
+        body.line(format!("let {count} = {length};"));
+        body.line(format!("let share_{count} = {} / {count};", one(fold.argument)));
+    }
+    fold_share(body, &part, |body| {
+        let args: Vec<String> = args.iter().map(|arg| body.value(*arg, body.width)).collect();
+        match fold.monoid {
+            Monoid::Moments => vec![format!("({} * share_{})", args[0], component(val, 0))],
+            _ => args,
+        }
+    });
+}
+
+/// Folds the deviations of an invocation's elements.
+fn deviations(body: &mut Body, val: Val, fold: &Fold) {
+    let InstOp::Reduce { args, .. } = &body.kernel.inst(val).op else { return };
+    let base = splat(register(fold.argument), body.width, &component(val, 1));
+    let apart = |body: &Body| body.local(&format!("apart{}", val.0));
+    body.each_round(|body| {
+        let (name, value) = (apart(body), body.value(args[0], body.width));
+        body.line(format!("let {name} = {value} - {base};"));
+    });
+    let [sum, squares] = second_pass(val, fold);
+    fold_share(body, &sum, |body| vec![apart(body)]);
+    fold_share(body, &squares, |body| vec![format!("({0} * {0})", apart(body))]);
+}
+
+/// Makes the components of moments of what was folded of the deviations. Where the mean is not finite, the squares become
+/// NaN by its bits: compilers take `x - x` for zero, also of an infinite `x`.
+fn close_moments(body: &mut Body, val: Val, fold: &Fold) {
+    let [count, base, off, squares] = [0, 1, 2, 3].map(|number| component(val, number));
+    let dtype = fold.argument;
+    body.line("{");
+    body.line(format!("let off = {off} / {count};"));
+    body.line(format!("let mean = {base} + off;"));
+    body.line(format!("let s = {squares} - {off} * off;"));
+    let lost = is_not_finite(dtype, 1, "mean");
+    body.line(format!("{squares} = select(select(s, {0}, s < {0}), {1}, {lost});", zero(dtype), nan(dtype)));
+    body.line(format!("{off} = off;"));
+    body.line("}");
+}
+
+/// Folds an invocation's elements, or what `args` makes of them, into the variables of a part.
+fn fold_share(body: &mut Body, (own, fold): &Part, args: impl Fn(&mut Body) -> Vec<String>) {
     let width = body.width;
-    let own = names(val, fold);
     let wide: Vec<String> = own.iter().map(|name| format!("{name}_lanes")).collect();
     for (number, dtype) in fold.components.iter().enumerate() {
         let of = |width| splat(register(*dtype), width, fold.identity(number));
         body.line(format!("var {}: {} = {};", wide[number], typed(*dtype, width), of(width)));
         body.line(format!("var {}: {} = {};", own[number], typed(*dtype, 1), of(1)));
     }
-    let InstOp::Reduce { args, .. } = &body.kernel.inst(val).op else { return };
     body.each_round(|body| {
-        let args: Vec<String> = args.iter().map(|arg| body.value(*arg, width)).collect();
+        let args = args(body);
         let inside = body.local("inside");
         let lines = fold.update(&mut body.functions, width, &wide, &args, Some(&inside));
         body.lines(lines);
     });
     let lines = fold.gather_levels(&mut body.functions, width, std::slice::from_ref(&wide));
     body.lines(lines);
-    let lines = fold.fold_lanes(&mut body.functions, width, &own, &wide);
+    let lines = fold.fold_lanes(&mut body.functions, width, own, &wide);
     body.lines(lines);
 }
 
+/// Combines the lanes of the items of several parts, as many at a time as workgroup memory takes.
+fn combine_all(body: &mut Body, parts: &[Part], shared: &mut Shared) {
+    let mut begin = 0;
+    while begin < parts.len() {
+        let mut components = parts[begin].1.components.len();
+        let mut end = begin + 1;
+        while end < parts.len() && components + parts[end].1.components.len() <= ARRAYS_MAX {
+            components += parts[end].1.components.len();
+            end += 1;
+        }
+        combine(body, &parts[begin..end], shared);
+        begin = end;
+    }
+}
+
 /// Combines the lanes of an item through workgroup memory, a few at a time; all of them know the result.
-fn combine(body: &mut Body, val: Val, fold: &Fold, shared: &mut Shared) {
+fn combine(body: &mut Body, parts: &[Part], shared: &mut Shared) {
     let workgroup = body.kernel.workgroup();
-    let own = names(val, fold);
-    let arrays: Vec<String> = fold
-        .components
-        .iter()
-        .enumerate()
-        .map(|(number, dtype)| shared_name(shared, *dtype, number, workgroup))
-        .collect();
+    let all = || parts.iter().flat_map(|(own, fold)| own.iter().zip(fold.components.iter().copied()));
+    let arrays: Vec<String> =
+        all().enumerate().map(|(number, (_, dtype))| shared_name(shared, dtype, number, workgroup)).collect();
     let publish = |body: &mut Body| {
-        for ((array, name), dtype) in arrays.iter().zip(&own).zip(&fold.components) {
-            body.line(format!("{array}[lid] = {};", to_storage(*dtype, 1, name)));
+        for (array, (name, dtype)) in arrays.iter().zip(all()) {
+            body.line(format!("{array}[lid] = {};", to_storage(dtype, 1, name)));
         }
     };
     let taken = |at: &str| -> Vec<String> {
-        let of = |(array, dtype): (&String, _)| from_storage(dtype, 1, &format!("{array}[{at}]"));
-        arrays.iter().zip(fold.components.iter().copied()).map(of).collect()
+        let of = |(array, (_, dtype)): (&String, _)| from_storage(dtype, 1, &format!("{array}[{at}]"));
+        arrays.iter().zip(all()).map(of).collect()
     };
     body.line("if (lanes > 1u) {");
     body.line("workgroupBarrier();");
@@ -176,19 +259,21 @@ fn combine(body: &mut Body, val: Val, fold: &Fold, shared: &mut Shared) {
     body.line("if (lane < part) {");
     body.line("for (var from_lane = lane + part; from_lane < span; from_lane += part) {");
     body.line("let partner = lid - lane + from_lane;");
-    let other: Vec<String> = (0..own.len()).map(|number| format!("other_{}", component(val, number))).collect();
-    for (name, value) in other.iter().zip(taken("partner")) {
-        body.line(format!("let {name} = {value};"));
+    for ((name, _), value) in all().zip(taken("partner")) {
+        body.line(format!("let other_{name} = {value};"));
     }
-    let lines = fold.merge_lanes(&mut body.functions, 1, &own, &other);
-    body.lines(lines);
+    for (own, fold) in parts {
+        let other: Vec<String> = own.iter().map(|name| format!("other_{name}")).collect();
+        let lines = fold.merge_lanes(&mut body.functions, 1, own, &other);
+        body.lines(lines);
+    }
     body.line("}");
     publish(body);
     body.line("}");
     body.line("span = part;");
     body.line("workgroupBarrier();");
     body.line("}");
-    for (name, value) in own.iter().zip(taken("lid - lane")) {
+    for ((name, _), value) in all().zip(taken("lid - lane")) {
         body.line(format!("{name} = {value};"));
     }
     body.line("}");
