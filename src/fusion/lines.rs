@@ -6,8 +6,9 @@
 
 use super::form::{Class, Work};
 use crate::contract::device::DeviceInfo;
-use crate::graph::{DType, DimSet, Op, ReduceOp, Shape};
+use crate::graph::{DType, DimSet, Nan, Op, ReduceOp, Shape};
 use crate::kernels::ir::{LINE_SHARE_MAX, LINE_WORKGROUP_MAX};
+use rustc_hash::FxHashSet;
 
 /// Arrays whose lines a workgroup holds at the same time at the most, each in the registers of [`LINE_SHARE_MAX`] words
 /// an invocation.
@@ -27,7 +28,8 @@ fn lines_held(work: &Work<'_>, n: usize, device: &DeviceInfo) -> u32 {
     let Op::Reduce { op, dims, .. } = node.op else { return 0 };
     let (shape, dtype) = (work.arg_shape(node.args[0]), work.arg_dtype(node.args[0]));
     let is_one_piece = device.pieces(dtype, shape.elements() as u64) == 1;
-    if node.class != Class::Reduce || !folds_floats(op, dtype, node.meta.dtype) || !is_one_piece {
+    let is_float = node.class == Class::Reduce && folds_floats(op, dtype, node.meta.dtype);
+    if !is_float || !is_one_piece || !(folds_moments(&node.op) || goes_on(work, n as u32, &shape)) {
         return 0;
     }
     let length = line_length(&shape, dims).unwrap_or(0);
@@ -39,6 +41,34 @@ fn lines_held(work: &Work<'_>, n: usize, device: &DeviceInfo) -> u32 {
         _ if length > held / 2 => ARRAYS_MAX,
         _ => ARRAYS_OF_SHORT_MAX,
     }
+}
+
+/// Whether a reduction folds moments, which held lines are folded to with fewer operations than elements in passing.
+pub fn folds_moments(op: &Op) -> bool {
+    match op {
+        Op::Reduce { op, nan: Nan::Include, .. } => matches!(op, ReduceOp::Var { .. } | ReduceOp::Std { .. }),
+        _ => false,
+    }
+}
+
+/// Whether what is made of a reduction is used again for the elements that it folds. All other reductions have one
+/// grouping for all sizes.
+fn goes_on(work: &Work<'_>, n: u32, elements: &Shape) -> bool {
+    let outer = &work.nodes[n as usize].meta.shape;
+    let mut seen: FxHashSet<u32> = FxHashSet::default();
+    let mut stack = vec![n];
+    while let Some(n) = stack.pop() {
+        for &c in &work.nodes[n as usize].consumers {
+            let shape = &work.nodes[c as usize].meta.shape;
+            if shape == elements {
+                return true;
+            }
+            if shape == outer && seen.insert(c) {
+                stack.push(c);
+            }
+        }
+    }
+    false
 }
 
 /// Elements of a line, where lines are neighbours in memory: nothing that is kept lies before what is folded.

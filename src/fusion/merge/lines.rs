@@ -12,7 +12,8 @@ use crate::fusion::cut::Cuts;
 use crate::fusion::form::{Class, Work};
 use crate::fusion::grouping::{Cluster, Fold, Phase, reduced_shape};
 use crate::fusion::in_step::in_step;
-use crate::graph::{DType, DimSet, Nan, Op, Reads, ReduceOp, Shape};
+use crate::fusion::lines::folds_moments;
+use crate::graph::{DType, DimSet, Reads, Shape};
 use rustc_hash::FxHashSet;
 
 /// Whether `b` may join `a` in a kernel that holds lines: what the union would be.
@@ -49,10 +50,7 @@ pub(super) fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: 
 /// elements in passing takes several operations more for each.
 pub(super) fn hold_moments(work: &Work<'_>, cuts: &Cuts, cluster: &mut Cluster) {
     let Fold::Reduce(dims) = cluster.fold else { return };
-    let of_moments = |&(n, _): &(u32, Phase)| match work.nodes[n as usize].op {
-        Op::Reduce { op, nan, .. } => nan == Nan::Include && matches!(op, ReduceOp::Var { .. } | ReduceOp::Std { .. }),
-        _ => false,
-    };
+    let of_moments = |&(n, _): &(u32, Phase)| folds_moments(&work.nodes[n as usize].op);
     let shape = cluster.shape.clone();
     let lines = Lines { work, cuts, outer: reduced_shape(&shape, dims), shape, dims };
     if cluster.roots.iter().any(of_moments) && lines.are_held(cluster, cluster, &cluster.roots) {
@@ -175,7 +173,7 @@ impl Lines<'_, '_> {
         let folds = roots.iter().map(|&(n, _)| &self.work.nodes[n as usize]).filter(|node| node.class == Class::Reduce);
         let all_fit = folds.fold(true, |all, node| {
             dtypes.insert(node.meta.dtype);
-            all && arrays <= node.lines_held
+            all && node.lines_held > 0 && arrays <= node.lines_held
         });
         all_fit && dtypes.len() == 1
     }
