@@ -14,7 +14,7 @@
 use super::body::{Body, component};
 use super::forms::{Shared, folds, names, shared_name};
 use super::monoid::Fold;
-use super::types::{from_storage, is_not_finite, nan, one, register, splat, to_storage, typed, zero};
+use super::types::{from_storage, is_not_finite, lanes, nan, one, register, splat, to_storage, typed, zero};
 use crate::graph::{DType, ElementOp};
 use crate::kernels::ir::{InstOp, Kernel, Level, Lines, Monoid, Val, header};
 use crate::kernels::verify::arguments;
@@ -45,7 +45,7 @@ pub(super) fn line(body: &mut Body, lines: Lines, shared: &mut Shared) {
                 (InstOp::Reduce { .. }, _) => {
                     let known = folds.iter().find(|(of, _)| *of == val);
                     let (_, fold) = known.expect("IR-5: each fold is listed");
-                    own_share(body, val, fold);
+                    own_share(body, val, fold, shared);
                 }
                 (_, Level::Reduced) => body.instruction(val),
                 (_, Level::Element) => body.each_round(|body| body.instruction(val)),
@@ -136,8 +136,9 @@ fn places(body: &mut Body, lines: Lines) {
 /// A fold of a line, and the variables that it is folded into.
 type Part = (Vec<String>, Fold);
 
-/// What is folded of the elements themselves. Of moments, that is the base of the deviations: about the mean, which is
-/// rounded. The values are divided before they are added up, so that no sum overflows.
+/// What is folded of the elements themselves. Of moments, that is about how far the mean lies from the line's first
+/// element: both together, rounded, are the base of the deviations. Differences are divided before they are added up, so
+/// that no sum overflows.
 fn first_pass(val: Val, fold: &Fold) -> Part {
     match fold.monoid {
         Monoid::Moments => (vec![component(val, 1)], Fold::new(Monoid::Sum, fold.argument)),
@@ -152,7 +153,7 @@ fn second_pass(val: Val, fold: &Fold) -> [Part; 2] {
 }
 
 /// Folds an invocation's elements into the variables of the fold.
-fn own_share(body: &mut Body, val: Val, fold: &Fold) {
+fn own_share(body: &mut Body, val: Val, fold: &Fold, shared: &mut Shared) {
     let InstOp::Reduce { args, .. } = &body.kernel.inst(val).op else { return };
     let part = first_pass(val, fold);
     if fold.monoid == Monoid::Moments {
@@ -160,20 +161,40 @@ fn own_share(body: &mut Body, val: Val, fold: &Fold) {
         let count = component(val, 0);
         body.line(format!("let {count} = {length};"));
         body.line(format!("let share_{count} = {} / {count};", one(fold.argument)));
+        first_element(body, val, args[0], shared);
     }
     fold_share(body, &part, |body| {
         let args: Vec<String> = args.iter().map(|arg| body.value(*arg, body.width)).collect();
         match fold.monoid {
-            Monoid::Moments => vec![format!("({} * share_{})", args[0], component(val, 0))],
+            Monoid::Moments => {
+                let first = splat(register(fold.argument), body.width, &format!("first{}", val.0));
+                vec![format!("(({} - {first}) * share_{})", args[0], component(val, 0))]
+            }
             _ => args,
         }
     });
 }
 
+/// Tells all lanes the value of their line's first element.
+fn first_element(body: &mut Body, val: Val, arg: Val, shared: &mut Shared) {
+    let (dtype, width, name) = (body.kernel.inst(arg).dtype, body.width, format!("first{}", val.0));
+    let own = body.value(arg, width);
+    let array = shared_name(shared, dtype, 0, body.kernel.workgroup());
+    body.line(format!("var {name} = {};", lanes(&own, width)[0]));
+    body.line("if (lanes > 1u) {");
+    body.line("workgroupBarrier();");
+    body.line(format!("if (lane == 0u) {{ {array}[lid] = {}; }}", to_storage(dtype, 1, &name)));
+    body.line("workgroupBarrier();");
+    body.line(format!("{name} = {};", from_storage(dtype, 1, &format!("{array}[lid - lane]"))));
+    body.line("}");
+}
+
 /// Folds the deviations of an invocation's elements.
 fn deviations(body: &mut Body, val: Val, fold: &Fold) {
     let InstOp::Reduce { args, .. } = &body.kernel.inst(val).op else { return };
-    let base = splat(register(fold.argument), body.width, &component(val, 1));
+    let base = component(val, 1);
+    body.line(format!("{base} = first{} + {base};", val.0));
+    let base = splat(register(fold.argument), body.width, &base);
     let apart = |body: &Body| body.local(&format!("apart{}", val.0));
     body.each_round(|body| {
         let (name, value) = (apart(body), body.value(args[0], body.width));
