@@ -461,6 +461,7 @@ impl Kernel {
     }
 
     /// Invocations of a workgroup.
+    #[cfg(feature = "gpu")]
     pub fn workgroup(&self) -> u32 {
         match self.form {
             Form::Line(lines) => lines.workgroup,
@@ -470,6 +471,7 @@ impl Kernel {
 
     /// For every instruction of a `Line`, for how many folds, one behind the other, its arguments wait. A fold's own value
     /// is known one later.
+    #[cfg(feature = "gpu")]
     pub fn folds_before(&self) -> Vec<u32> {
         let mut before: Vec<u32> = Vec::with_capacity(self.insts.len());
         for inst in &self.insts {

@@ -36,11 +36,8 @@ pub(super) fn line(body: &mut Body, lines: Lines, shared: &mut Shared) {
     let when = latest(body.kernel, &before);
     let last = when.iter().copied().max().unwrap_or(0);
     for stage in 0..=last {
-        for number in 0..body.kernel.insts.len() {
+        for (number, _) in when.iter().enumerate().filter(|&(_, at)| *at == stage) {
             let val = Val(number as u32);
-            if when[number] != stage {
-                continue;
-            }
             match (&body.kernel.inst(val).op, body.kernel.inst(val).level) {
                 (InstOp::Reduce { .. }, _) => {
                     let known = folds.iter().find(|(of, _)| *of == val);
