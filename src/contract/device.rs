@@ -145,6 +145,8 @@ pub struct DeviceInfo {
     pub buffer_bytes_max: u64,
     /// Storage buffers one kernel may bind, parameters and fault words included.
     pub bindings_max: u32,
+    /// Invocations of a workgroup that holds lines of elements at the most; 0 where no kernel holds lines.
+    pub line_invocations_max: u32,
     /// Parameter words that a dispatch may carry as immediates; 0 for none.
     pub immediate_words_max: u32,
     /// Bytes that values may take on it.
@@ -331,6 +333,7 @@ impl DeviceInfo {
             binding_bytes_max: 1 << 30,
             buffer_bytes_max: 1 << 32,
             bindings_max: 16,
+            line_invocations_max: if capabilities.compiles { 1024 } else { 0 },
             immediate_words_max: 0,
             budget_bytes: 1 << 40,
             memory_bytes: 1 << 40,

@@ -220,7 +220,9 @@ impl Launch {
     pub fn estimate_us(&self, costs: &Costs) -> f64 {
         let (outer, inner) = match self.geometry {
             Geometry::Map { elements } => (1.0, elements as f64),
-            Geometry::Reduce { outer, inner } | Geometry::Scan { outer, inner, .. } => (outer as f64, inner as f64),
+            Geometry::Reduce { outer, inner }
+            | Geometry::Scan { outer, inner, .. }
+            | Geometry::Line { outer, inner } => (outer as f64, inner as f64),
         };
         let work = match &self.program {
             Program::Kernel(kernel, _) => kernel.work(outer, inner),

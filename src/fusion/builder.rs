@@ -50,12 +50,14 @@ pub struct Builder {
     /// Linear indices of loads that may run across. Neighbours in memory lie along a run of the space's dimensions that
     /// does not begin with the first one. Each entry has the index, the run's first dimension, and one past its last.
     pub across: SmallVec<[(Val, usize, usize); 2]>,
+    /// Whether it is a kernel that holds lines, where what was folded joins with elements (IR-2).
+    holds_lines: bool,
 }
 
 impl Builder {
-    /// An empty kernel.
-    pub fn new() -> Builder {
-        Builder { params: vec![0; HEADER_WORDS as usize], ..Builder::default() }
+    /// An empty kernel, which holds lines or not.
+    pub fn new(holds_lines: bool) -> Builder {
+        Builder { params: vec![0; HEADER_WORDS as usize], holds_lines, ..Builder::default() }
     }
 
     /// An instruction, shared with an equal one.
@@ -91,6 +93,7 @@ impl Builder {
     }
 
     fn level(&self, op: &InstOp) -> Level {
+        let join_levels = |a, b| join_levels(self.holds_lines, a, b);
         let join = |vals: &[Val]| vals.iter().map(|&v| self.level_of(v)).fold(Level::Uniform, join_levels);
         match op {
             InstOp::Param(_) => Level::Uniform,
@@ -229,8 +232,9 @@ impl Builder {
 }
 
 /// The level of a value made of two others.
-fn join_levels(a: Level, b: Level) -> Level {
+fn join_levels(holds_lines: bool, a: Level, b: Level) -> Level {
     match (a, b) {
+        (Level::Element, Level::Reduced) | (Level::Reduced, Level::Element) if holds_lines => Level::Element,
         (Level::Uniform, other) | (other, Level::Uniform) => other,
         (Level::Element, Level::Reduced) | (Level::Reduced, Level::Element) => {
             panic!("IR-2: an element value and a reduced value do not join")

@@ -51,6 +51,7 @@ pub fn explain(region: &Region, plan: &Plan, device: &DeviceInfo) -> String {
                         ("map".to_owned(), format!(" over {elements}"))
                     }
                     (_, Geometry::Reduce { outer, inner }) => ("reduce".to_owned(), format!(" {outer} x {inner}")),
+                    (_, Geometry::Line { outer, inner }) => ("lines".to_owned(), format!(" {outer} x {inner}")),
                     (_, Geometry::Scan { outer, inner, .. }) => ("scan".to_owned(), format!(" {outer} x {inner}")),
                 };
                 let _ = writeln!(

@@ -52,6 +52,8 @@ pub struct WorkNode {
     pub takes_over: bool,
     /// It is written out, since what it is made of is overwritten before it is needed (`patches`).
     pub apart: bool,
+    /// Of a reduction: of so many arrays a workgroup holds the lines that it folds; 0 where it holds none (`lines`).
+    pub lines_held: u32,
     /// Nodes that use it.
     pub consumers: SmallVec<[u32; 4]>,
 }
@@ -113,6 +115,7 @@ pub fn form(region: &Region) -> Work<'_> {
                         class: Class::Inline,
                         takes_over: false,
                         apart: false,
+                        lines_held: 0,
                         consumers: SmallVec::new(),
                     });
                     *arg = RegionArg::Node(nodes.len() as u32 - 1);
@@ -144,6 +147,7 @@ pub fn form(region: &Region) -> Work<'_> {
             class,
             takes_over: false,
             apart: false,
+            lines_held: 0,
             consumers: SmallVec::new(),
         });
     }
@@ -217,6 +221,7 @@ fn narrow_cat(
                 class,
                 takes_over: false,
                 apart: false,
+                lines_held: 0,
                 consumers: SmallVec::new(),
             });
             joined.push(RegionArg::Node(nodes.len() as u32 - 1));

@@ -13,6 +13,8 @@ pub enum Fold {
     None,
     /// These dimensions.
     Reduce(DimSet),
+    /// These dimensions, and what is folded is used again for the elements of its line: a workgroup holds whole lines.
+    Line(DimSet),
     /// A running fold along a dimension.
     Scan {
         /// The dimension.

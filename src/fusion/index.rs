@@ -47,7 +47,7 @@ impl Space {
     /// The dimensions that `Inner` runs over.
     fn inner_dims(&self) -> DimSet {
         match self.fold {
-            Fold::Reduce(dims) => dims,
+            Fold::Reduce(dims) | Fold::Line(dims) => dims,
             Fold::Scan { dim, .. } => 1 << dim,
             Fold::None | Fold::Alone => 0,
         }
@@ -185,7 +185,7 @@ pub fn linear(builder: &mut Builder, space: &Space, at: &At, shape: &Shape, owne
     let own: SmallVec<[Coordinate; 4]>;
     let list = match at {
         At::Linear(val) => return *val,
-        At::Flat if matches!(space.fold, Fold::None | Fold::Alone) => {
+        At::Flat if matches!(space.fold, Fold::None | Fold::Alone | Fold::Line(_)) => {
             return builder.inst(InstOp::Flat, crate::graph::DType::U32);
         }
         At::Outer => return builder.inst(InstOp::Outer, crate::graph::DType::U32),

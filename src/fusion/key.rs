@@ -1,7 +1,7 @@
 //! The relative form of a region, hashed: the key of the plan cache.
 //!
 //! In: working nodes. Out: a hash of structure alone: no ids, sizes, scalars, seeds or slice bounds, but for what
-//! `patches` found out from them. Shapes are numbered in order of appearance, with which extents are 1 or 0; so regions
+//! `patches` and `lines` found out from them. Shapes are numbered in order of appearance, with which extents are 1 or 0; so regions
 //! of one program with other sizes share a key, and what passes 1 to 3 decide from it is the same.
 
 use super::form::Work;
@@ -33,7 +33,7 @@ pub fn key(work: &Work<'_>, device: u8, reads_max: u32, packs: bool) -> u64 {
     }
     for node in &work.nodes {
         node.op.hash_structure(&mut hasher);
-        (node.class, node.takes_over, node.apart).hash(&mut hasher);
+        (node.class, node.takes_over, node.apart, node.lines_held).hash(&mut hasher);
         node.output.is_some().hash(&mut hasher);
         node.meta.dtype.hash(&mut hasher);
         shape_key(&node.meta.shape, &mut hasher, &mut numbered);

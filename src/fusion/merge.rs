@@ -15,6 +15,8 @@ use super::paths::Paths;
 use crate::contract::region::RegionArg;
 use crate::graph::Shape;
 
+mod lines;
+
 /// Merges clusters while any two fit.
 pub fn merge(work: &Work<'_>, cuts: &Cuts, budget: Budget, clusters: &mut Vec<Cluster>) {
     let mut paths = Paths::of(work, clusters);
@@ -41,6 +43,7 @@ pub fn merge(work: &Work<'_>, cuts: &Cuts, budget: Budget, clusters: &mut Vec<Cl
         }
         current += 1;
     }
+    clusters.iter_mut().for_each(|cluster| lines::hold_moments(work, cuts, cluster));
 }
 
 fn join(clusters: &mut Vec<Cluster>, a: usize, b: usize, shape: Shape, fold: Fold, roots: Vec<(u32, Phase)>) {
@@ -78,6 +81,11 @@ fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -
     if a.fold == Fold::Alone || b.fold == Fold::Alone {
         return None;
     }
+    fit_once(work, cuts, budget, a, b).or_else(|| lines::fit(work, cuts, budget, a, b))
+}
+
+/// The same for a union that folds all that it folds at once.
+fn fit_once(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -> Option<Union> {
     let b_reads_a = a.roots.iter().any(|&(n, _)| b.reads.contains(n));
     let a_reads_b = b.roots.iter().any(|&(n, _)| a.reads.contains(n));
     let (fold, b_phase) = match (a.fold, b.fold) {
@@ -97,13 +105,6 @@ fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -
     if !shares {
         return None;
     }
-    let mut reads = a.reads.clone();
-    reads.union(&b.reads);
-    let mut members = a.members.clone();
-    members.union(&b.members);
-    if members.count() > OPS_MERGED_MAX {
-        return None;
-    }
     let tail = matches!((a.fold, b.fold), (Fold::Reduce(_), Fold::None));
     for &(root, phase) in &a.roots {
         if b.reads.contains(root) {
@@ -120,8 +121,29 @@ fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -
         (n, phase)
     }));
     roots.sort_unstable_by_key(|root| root.0);
-    let distinct = pack::bound(work, &members, &without(&reads, &roots), &a.shape, budget) + roots.len() as u32;
-    (distinct <= budget.reads_max + 1).then(|| (a.shape.clone(), fold, roots))
+    is_bindable(work, budget, (a, b), &roots, &a.shape).then(|| (a.shape.clone(), fold, roots))
+}
+
+/// Whether the union of two clusters holds few enough ops, and binds few enough buffers.
+fn is_bindable(
+    work: &Work<'_>,
+    budget: Budget,
+    (a, b): (&Cluster, &Cluster),
+    roots: &[(u32, Phase)],
+    shape: &Shape,
+) -> bool {
+    let mut members = a.members.clone();
+    members.union(&b.members);
+    let reads = reads_of_union(a, b, roots);
+    members.count() <= OPS_MERGED_MAX
+        && pack::bound(work, &members, &reads, shape, budget) + roots.len() as u32 <= budget.reads_max + 1
+}
+
+/// What the union of two clusters reads from memory.
+fn reads_of_union(a: &Cluster, b: &Cluster, roots: &[(u32, Phase)]) -> Bits {
+    let mut reads = a.reads.clone();
+    reads.union(&b.reads);
+    without(&reads, roots)
 }
 
 fn shares_large_read(work: &Work<'_>, a: &Cluster, b: &Cluster) -> bool {

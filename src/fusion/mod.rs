@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`form`] | region → working nodes: synthetic nodes, transposes of matmul read as views |
 //! | [`patches`] | → who overwrites a part of an array where it lies, and what is written out before that |
+//! | [`lines`] | → of which reductions a workgroup holds whole lines |
 //! | [`cut`] | working nodes → which are written out: outputs, anchors, operands of library kernels, budget cuts |
 //! | [`cluster`] | → clusters: a kernel to be for each of these |
 //! | [`merge`] | → fewer of them: merged where they share a space and data |
@@ -64,6 +65,7 @@ pub mod index;
 pub mod join;
 pub mod key;
 pub mod library;
+pub mod lines;
 pub mod lower;
 pub mod merge;
 pub mod order;

@@ -14,6 +14,7 @@ use super::form::{Work, form};
 use super::grouping::Grouping;
 use super::join::join;
 use super::key::key;
+use super::lines::lines;
 use super::merge::merge;
 use super::order::order;
 use super::pack::pack;
@@ -68,6 +69,7 @@ fn passes<'r>(region: &'r Region, device: &DeviceInfo, budget: Budget, caches: &
     verify::work(&work);
     patches(&mut work);
     verify::work(&work);
+    lines(&mut work, device);
     let key = key(&work, device.id.0, budget.reads_max, budget.packs);
     let (grouping, cached) = caches.grouping(key, || {
         let mut extra = Vec::new();

@@ -35,7 +35,7 @@ pub enum Level {
     /// Varies with every element of the iteration space.
     Element,
     /// Known after the reduction; varies with the outer index. Joins with Uniform and Outer to Reduced;
-    /// with Element it does not join.
+    /// with Element it joins to Element in form `Line`, and not at all in the others.
     Reduced,
 }
 
@@ -55,6 +55,20 @@ pub enum Form {
         /// As in `Reduce`.
         inner_fast: bool,
     },
+    /// As `Reduce` along neighbours in memory, and what was folded is used again for every element of its line. A
+    /// workgroup holds whole lines in registers, so a line is read once, whatever is folded of it one after the other.
+    Line(Lines),
+}
+
+/// How a kernel of form `Line` holds lines (`line_plan`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lines {
+    /// Invocations of a workgroup, a power of two from [`WORKGROUP`] on.
+    pub workgroup: u32,
+    /// Groups of `width` elements that an invocation holds of its line.
+    pub rounds: u32,
+    /// Lines consist of whole groups of four, and begin at multiples of four.
+    pub in_fours: bool,
 }
 
 /// Parameter words with a fixed meaning; body parameters follow from `HEADER_WORDS` on.
@@ -249,7 +263,7 @@ pub enum InstOp {
     /// A parameter of the instruction's dtype, at this word.
     Param(u32),
     /// The flat, column-major index over the whole iteration space (u32). In `Reduce` and `Scan` forms it is
-    /// not available as an instruction; lowering builds it from `Outer` and `Inner`.
+    /// not available as an instruction; lowering builds it from `Outer` and `Inner`. In form `Line` the three exist.
     Flat,
     /// The outer index (u32).
     Outer,
@@ -367,7 +381,8 @@ pub struct Operand {
 pub struct Store {
     /// To which operand.
     pub operand: u16,
-    /// At which element (u32); `None` is the natural index: flat for Element values of `Map`, `Outer` for Reduced ones.
+    /// At which element (u32); `None` is the natural index: flat for Element values of `Map` and `Line`, `Outer` for
+    /// Reduced ones.
     pub index: Option<Val>,
     /// What.
     pub value: Val,
@@ -441,8 +456,33 @@ impl Kernel {
         match self.form {
             Form::Scan { .. } => 1,
             _ if self.is_wide() || self.across().is_some() => 1,
-            Form::Reduce { .. } | Form::Map => 4,
+            Form::Reduce { .. } | Form::Map | Form::Line(_) => 4,
         }
+    }
+
+    /// Invocations of a workgroup.
+    #[cfg(feature = "gpu")]
+    pub fn workgroup(&self) -> u32 {
+        match self.form {
+            Form::Line(lines) => lines.workgroup,
+            Form::Map | Form::Reduce { .. } | Form::Scan { .. } => WORKGROUP,
+        }
+    }
+
+    /// For every instruction of a `Line`, for how many folds, one behind the other, its arguments wait. A fold's own value
+    /// is known one later.
+    #[cfg(feature = "gpu")]
+    pub fn folds_before(&self) -> Vec<u32> {
+        let mut before: Vec<u32> = Vec::with_capacity(self.insts.len());
+        for inst in &self.insts {
+            let known = |val: &Val| {
+                let is_fold = matches!(self.inst(*val).op, InstOp::Reduce { .. });
+                before[val.0 as usize] + u32::from(is_fold)
+            };
+            let last = arguments(&inst.op).iter().map(known).max();
+            before.push(last.unwrap_or(0));
+        }
+        before
     }
 
     /// The slots of stride and extent of its loads that run across the flat index, if it has such loads.
@@ -471,6 +511,9 @@ impl Kernel {
         if self.across().is_some() {
             return ACROSS_TILE * ACROSS_TILE / WORKGROUP;
         }
+        if let Form::Line(lines) = self.form {
+            return lines.rounds;
+        }
         if elements > TWO_ROUNDS_INSTS_MAX || self.insts.iter().any(random) {
             return 1;
         }
@@ -485,6 +528,7 @@ impl Kernel {
             Form::Reduce { .. } if elements <= FOUR_ROUNDS_INSTS_MAX => 4,
             Form::Reduce { .. } => 2,
             Form::Scan { .. } => (4 / self.partial_words().max(1)).max(1),
+            Form::Line(Lines { rounds, .. }) => rounds,
         }
     }
 }

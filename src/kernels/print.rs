@@ -2,7 +2,7 @@
 //!
 //! One line an operand, an instruction and a store: `%3 f32 element = add %1 %2`; `@1[%4] <- %3 if %5`.
 
-use super::ir::{Access, Form, IndexCompare, IndexOp, InstOp, Kernel, Level, Operand, Run, Store, Val};
+use super::ir::{Access, Form, IndexCompare, IndexOp, InstOp, Kernel, Level, Lines, Operand, Run, Store, Val};
 use crate::graph::Dist;
 use std::fmt;
 
@@ -31,6 +31,10 @@ impl fmt::Display for Form {
             Form::Reduce { inner_fast: false } => "reduce",
             Form::Scan { inner_fast: true } => "scan inner_fast",
             Form::Scan { inner_fast: false } => "scan",
+            Form::Line(Lines { workgroup, rounds, in_fours }) => {
+                let groups = if *in_fours { "groups of four" } else { "elements" };
+                return write!(f, "line in {rounds} rounds of {workgroup} invocations, {groups}");
+            }
         })
     }
 }

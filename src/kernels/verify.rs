@@ -23,9 +23,12 @@ pub fn verify(kernel: &Kernel) -> Result<(), String> {
     check().map_err(|error| format!("{error}\n{kernel}"))
 }
 
-/// The level of something that depends on both: `None` where there is none.
-pub fn join(a: Level, b: Level) -> Option<Level> {
+/// The level of something that depends on both: `None` where a form has none.
+pub fn join(form: Form, a: Level, b: Level) -> Option<Level> {
     match (a, b) {
+        (Level::Element, Level::Reduced) | (Level::Reduced, Level::Element) if matches!(form, Form::Line(_)) => {
+            Some(Level::Element)
+        }
         (Level::Element, Level::Reduced) | (Level::Reduced, Level::Element) => None,
         _ => Some(a.max(b)),
     }
@@ -65,7 +68,7 @@ pub fn level_behind(kernel: &Kernel, op: &InstOp) -> Level {
         InstOp::Reduce { .. } => Level::Reduced,
         _ => arguments(op)
             .iter()
-            .fold(Level::Uniform, |level, arg| join(level, kernel.inst(*arg).level).expect("levels join")),
+            .fold(Level::Uniform, |level, arg| join(kernel.form, level, kernel.inst(*arg).level).expect("levels join")),
     }
 }
 
@@ -110,13 +113,15 @@ fn has_value(kernel: &Kernel, val: Val) -> Result<(), String> {
 fn level(kernel: &Kernel, inst: &Inst, args: &[Val]) -> Result<(), String> {
     let mut joined = Level::Uniform;
     for arg in args {
-        joined = join(joined, kernel.inst(*arg).level).ok_or("IR-2: an element value meets a reduced one")?;
+        joined =
+            join(kernel.form, joined, kernel.inst(*arg).level).ok_or("IR-2: an element value meets a reduced one")?;
     }
     let wanted = match inst.op {
         InstOp::Flat | InstOp::Inner => Level::Element,
         InstOp::Outer => Level::Outer,
         InstOp::Reduce { .. } => {
-            need(joined != Level::Reduced, || "IR-2: a fold of a reduced value".to_string())?;
+            let is_line = matches!(kernel.form, Form::Line(_));
+            need(joined != Level::Reduced || is_line, || "IR-2: a fold of a reduced value".to_string())?;
             Level::Reduced
         }
         InstOp::Scan { .. } => Level::Element,
@@ -151,10 +156,13 @@ fn slots(kernel: &Kernel, inst: &Inst) -> Result<(), String> {
 /// IR-5.
 fn form(kernel: &Kernel, inst: &Inst) -> Result<(), String> {
     let fits = match inst.op {
-        InstOp::Flat => kernel.form == Form::Map,
+        InstOp::Flat => matches!(kernel.form, Form::Map | Form::Line(_)),
         InstOp::Outer | InstOp::Inner => kernel.form != Form::Map,
-        InstOp::Reduce { .. } | InstOp::Project(..) => matches!(kernel.form, Form::Reduce { .. }),
+        InstOp::Reduce { .. } | InstOp::Project(..) => matches!(kernel.form, Form::Reduce { .. } | Form::Line(_)),
         InstOp::Scan { .. } => matches!(kernel.form, Form::Scan { .. }),
+        InstOp::Load { index, run: Run::Flat, .. } if matches!(kernel.form, Form::Line(_)) => {
+            matches!(kernel.inst(index).op, InstOp::Flat)
+        }
         _ => true,
     };
     need(fits, || format!("IR-5: {} in a {} form", inst.op, kernel.form))
@@ -275,7 +283,7 @@ fn store(kernel: &Kernel, store: &Store) -> Result<(), String> {
     need(value.dtype == to.dtype, || format!("IR-7: {} stored as {}", value.dtype, to.dtype))?;
     let mut level = value.level;
     for val in [store.index, store.guard].into_iter().flatten() {
-        level = join(level, kernel.inst(val).level).ok_or("IR-2: an element value meets a reduced one")?;
+        level = join(kernel.form, level, kernel.inst(val).level).ok_or("IR-2: an element value meets a reduced one")?;
     }
     if let Some(index) = store.index {
         need(kernel.inst(index).dtype == DType::U32, || "IR-7: an index that is not u32".to_string())?;
@@ -287,6 +295,7 @@ fn store(kernel: &Kernel, store: &Store) -> Result<(), String> {
         Form::Map => {
             need(matches!(level, Level::Uniform | Level::Element), || format!("IR-2: a {level} store in a map"))
         }
+        Form::Line(_) => Ok(()),
         Form::Reduce { .. } | Form::Scan { .. } => need(store.index.is_some() || level != Level::Element, || {
             format!("IR-2: an element store without an index in a {} form", kernel.form)
         }),
@@ -316,7 +325,7 @@ fn tiled(kernel: &Kernel) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::ir::{IndexCompare, IndexOp, Operand};
+    use crate::kernels::ir::{IndexCompare, IndexOp, Operand, line_plan};
     use smallvec::smallvec;
 
     fn inst(op: InstOp, dtype: DType, level: Level) -> Inst {
@@ -454,9 +463,11 @@ mod tests {
     #[test]
     fn only_elements_and_folds_do_not_join() {
         use Level::*;
-        assert_eq!(join(Uniform, Outer), Some(Outer));
-        assert_eq!(join(Outer, Element), Some(Element));
-        assert_eq!(join(Outer, Reduced), Some(Reduced));
-        assert_eq!(join(Element, Reduced), None);
+        let form = Form::Reduce { inner_fast: true };
+        assert_eq!(join(form, Uniform, Outer), Some(Outer));
+        assert_eq!(join(form, Outer, Element), Some(Element));
+        assert_eq!(join(form, Outer, Reduced), Some(Reduced));
+        assert_eq!(join(form, Element, Reduced), None);
+        assert_eq!(join(Form::Line(line_plan(7, 4)), Element, Reduced), Some(Element));
     }
 }

@@ -110,7 +110,7 @@ pub(super) fn tiles_of(launch: &Launch, plan: &Plan, device: &Device) -> Result<
         Geometry::Map { elements: n } | Geometry::Reduce { outer: 1, inner: n } => {
             Ok(Some(segments_of(n as u64, shift)))
         }
-        Geometry::Reduce { .. } | Geometry::Scan { .. } => {
+        Geometry::Reduce { .. } | Geometry::Scan { .. } | Geometry::Line { .. } => {
             let text = "PLAN: only maps and full reductions can be cut into tiles";
             Err(blamed(Stop::Fail(Error::new(ErrorKind::Internal, text)), launch))
         }
@@ -121,7 +121,7 @@ pub(super) fn tile_range(geometry: &Geometry, tile: Option<TileAt>, span: [u32; 
     let elements = match *geometry {
         Geometry::Map { elements } => elements,
         Geometry::Reduce { outer: 1, inner } => inner,
-        Geometry::Reduce { outer, .. } | Geometry::Scan { outer, .. } => outer,
+        Geometry::Reduce { outer, .. } | Geometry::Scan { outer, .. } | Geometry::Line { outer, .. } => outer,
     };
     match tile {
         None => Tile { begin: 0, end: elements, base: 0, base_wide: 0, last: true },

@@ -77,7 +77,8 @@ impl Work {
     #[track_caller]
     pub(super) fn kernel(&mut self, mut build: Build, geometry: Geometry, arrays: &[Array]) {
         let mut arrays = arrays.to_vec();
-        if self.info.capabilities.needs_scratch && build.kernel.form != Form::Map {
+        if self.info.capabilities.needs_scratch && matches!(build.kernel.form, Form::Reduce { .. } | Form::Scan { .. })
+        {
             let chunks = match (build.kernel.form, geometry) {
                 (Form::Reduce { inner_fast }, Geometry::Reduce { outer, inner }) => {
                     reduce_plan(outer, inner, inner_fast).chunks
@@ -130,7 +131,7 @@ impl Work {
         let end = match geometry {
             Geometry::Map { elements } => elements,
             Geometry::Reduce { outer: 1, inner } => inner,
-            Geometry::Reduce { outer, .. } | Geometry::Scan { outer, .. } => outer,
+            Geometry::Reduce { outer, .. } | Geometry::Scan { outer, .. } | Geometry::Line { outer, .. } => outer,
         };
         let launch = Arc::new(Launch {
             program,

@@ -200,6 +200,7 @@ pub(super) fn device_info(
         binding_bytes_max,
         buffer_bytes_max: limits.max_buffer_size,
         bindings_max: bindings(limits).min(injection.bindings_max().unwrap_or(BINDINGS_CAP)),
+        line_invocations_max: limits.max_compute_invocations_per_workgroup,
         immediate_words_max: immediate_words(opened),
         budget_bytes,
         memory_bytes: memory_bytes.max(budget_bytes),

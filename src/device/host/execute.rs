@@ -250,7 +250,7 @@ fn overwrites(launch: &Launch, operand: usize, bytes: u64) -> bool {
         let elements = match launch.geometry {
             Geometry::Map { elements } => elements,
             Geometry::Reduce { outer, .. } => outer,
-            Geometry::Scan { .. } => 0,
+            Geometry::Scan { .. } | Geometry::Line { .. } => 0,
         };
         let written = elements as u64 * kernel.operands[operand].dtype.bytes() as u64;
         // Slots are padded to 16 bytes.

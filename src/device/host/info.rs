@@ -38,6 +38,7 @@ pub(super) fn describe(config: &Config, threads: usize, costs: Costs) -> DeviceI
         binding_bytes_max: BUFFER_BYTES_MAX,
         buffer_bytes_max: BUFFER_BYTES_MAX,
         bindings_max: 256,
+        line_invocations_max: 0,
         immediate_words_max: 0,
         budget_bytes,
         memory_bytes: budget_bytes,

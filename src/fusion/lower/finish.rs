@@ -9,7 +9,9 @@ use crate::fusion::form::Class;
 use crate::fusion::grouping::Fold;
 use crate::fusion::source::{Source, source_of};
 use crate::graph::DType;
-use crate::kernels::ir::{Access, Form, Geometry, Inst, InstOp, Kernel, Operand, Run, reduce_plan, scan_plan};
+use crate::kernels::ir::{
+    Access, Form, Geometry, Inst, InstOp, Kernel, Operand, Run, line_plan, reduce_plan, scan_plan,
+};
 
 /// The most instructions of a kernel with loads across.
 const ACROSS_INSTS_MAX: usize = 64;
@@ -25,11 +27,13 @@ impl Lowering<'_, '_> {
         let in_place = self.reuse(dies);
         self.run_across();
         let (outer, inner) = self.space.sizes();
+        let width = if self.builder.insts.iter().any(|inst| inst.dtype.is_wide()) { 1 } else { 4 };
         let (form, geometry) = match self.space.fold {
             Fold::None | Fold::Alone => (Form::Map, Geometry::Map { elements: self.space.shape.elements() as u32 }),
             Fold::Reduce(_) => {
                 (Form::Reduce { inner_fast: self.space.inner_fast() }, Geometry::Reduce { outer, inner })
             }
+            Fold::Line(_) => (Form::Line(line_plan(inner, width)), Geometry::Line { outer, inner }),
             Fold::Scan { reverse, .. } => {
                 (Form::Scan { inner_fast: self.space.inner_fast() }, Geometry::Scan { outer, inner, reverse })
             }
@@ -42,7 +46,7 @@ impl Lowering<'_, '_> {
                 let chunk = reduce_plan(outer, inner, self.space.inner_fast()).chunk as u64;
                 self.space.folds_all() && self.operands.iter().all(|operand| chunk <= span(operand))
             }
-            Fold::Scan { .. } => false,
+            Fold::Scan { .. } | Fold::Line(_) => false,
         };
         for (operand, source) in self.operands.iter_mut().zip(&self.sources) {
             let elements = match *source {

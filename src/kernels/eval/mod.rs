@@ -96,7 +96,7 @@ fn is_empty(geometry: &Geometry) -> bool {
         Geometry::Map { elements } => elements == 0,
         // An empty reduction still has its neutral elements.
         Geometry::Reduce { outer, .. } => outer == 0,
-        Geometry::Scan { outer, inner, .. } => outer == 0 || inner == 0,
+        Geometry::Scan { outer, inner, .. } | Geometry::Line { outer, inner } => outer == 0 || inner == 0,
     }
 }
 

@@ -68,7 +68,7 @@ impl Passes {
         let uniform = Stage::new(kernel, Part::Uniform);
         let (main, finish) = match kernel.form {
             Form::Reduce { .. } => (Stage::new(kernel, Part::Fold), Stage::new(kernel, Part::Finish)),
-            Form::Map | Form::Scan { .. } => (Stage::new(kernel, Part::Whole), Stage::default()),
+            Form::Map | Form::Scan { .. } | Form::Line(_) => (Stage::new(kernel, Part::Whole), Stage::default()),
         };
         let tiled = kernel
             .across()

@@ -12,7 +12,7 @@ use super::memory::{Accessor, Memory, is_group_store};
 use super::types::{from_storage, from_words, lanes, register, splat, typed};
 use crate::graph::{DType, Dist};
 use crate::kernels::element::wgsl::Functions;
-use crate::kernels::ir::{Form, IndexCompare, IndexOp, InstOp, Kernel, Level, Run, Store, Val};
+use crate::kernels::ir::{Form, IndexCompare, IndexOp, InstOp, Kernel, Level, Lines, Run, Store, Val};
 use crate::kernels::random;
 use std::collections::BTreeSet;
 
@@ -197,6 +197,11 @@ impl<'k> Body<'k> {
         is_flat && self.lanes_of(index) == 4 && self.lanes_of(by) == 1
     }
 
+    /// Whether what is loaded at the flat index lies in whole groups of four, from `position` on.
+    fn has_groups(&self) -> bool {
+        matches!(self.kernel.form, Form::Map | Form::Line(Lines { in_fours: true, .. }))
+    }
+
     fn load(&mut self, name: &str, val: Val, operand: u16, index: Val, run: Run, guard: Option<Val>) {
         let dtype = self.kernel.inst(val).dtype;
         let width = self.lanes_of(val);
@@ -214,7 +219,7 @@ impl<'k> Body<'k> {
             let first = lanes(&self.name(index), index_lanes)[0].clone();
             let one = self.memory.load(operand, Accessor::Load, &first);
             splat(register(dtype), width, &one)
-        } else if run == Run::Flat && self.kernel.form == Form::Map {
+        } else if run == Run::Flat && self.has_groups() {
             self.memory.load(operand, Accessor::LoadGroup, &self.local("position"))
         } else if run == Run::Flat || (self.positional[index.0 as usize] && self.memory.grouped(operand)) {
             self.memory.load(operand, Accessor::LoadLanes, &self.name(index))
@@ -311,7 +316,7 @@ impl<'k> Body<'k> {
         let width = self.lanes_of(val);
         let mut fails = format!("!{}", self.value(condition, width));
         // A map of one lane has left where it lies outside, a reduction of one lane takes no such step.
-        let is_scan = matches!(kernel.form, Form::Scan { .. });
+        let is_scan = matches!(kernel.form, Form::Scan { .. } | Form::Line(_));
         if kernel.inst(val).level == Level::Element && (width > 1 || is_scan) {
             fails.push_str(&format!(" & {}", self.local("inside")));
         }
@@ -327,7 +332,8 @@ impl<'k> Body<'k> {
     /// element is done for outputs, of which the last stands for those that are not there.
     fn inside(&self, width: u32, is_element: bool, guard: Option<Val>) -> Option<Vec<String>> {
         let guard = guard.map(|guard| lanes(&self.value(guard, width), width));
-        if (width == 1 && !self.is_across) || !is_element {
+        let leaves = !self.is_across && !matches!(self.kernel.form, Form::Line(_));
+        if (width == 1 && leaves) || !is_element {
             return guard;
         }
         let inside = lanes(&self.local("inside"), width);
@@ -411,9 +417,13 @@ impl<'k> Body<'k> {
         if self.memory.grouped(store.operand) && is_group_store(self.kernel, store) {
             let position = self.local("position");
             let statement = self.memory.store(store.operand, Accessor::StoreGroup, &position, &value);
-            // The first group has elements, or the invocation had ended.
-            let live = self.local("live");
-            return self.line(if self.round == 0 { statement } else { format!("if ({live}) {{ {statement} }}") });
+            let condition = match self.kernel.form {
+                Form::Line(_) => format!("{}.x", self.local("inside")),
+                // The first group has elements, or the invocation had ended.
+                _ if self.round == 0 => return self.line(statement),
+                _ => self.local("live"),
+            };
+            return self.line(format!("if ({condition}) {{ {statement} }}"));
         }
         if self.lanes_of(store.value) < width {
             let name = self.local(&format!("stored{number}"));

@@ -41,12 +41,16 @@ fn plan_of(kernel: &Kernel, geometry: &Geometry) -> ReducePlan {
             let ScanPlan { chunk, chunks, lanes_log2 } = scan_plan(outer, inner, inner_fast);
             ReducePlan { chunk, chunks, lanes_log2 }
         }
+        (Form::Line(lines), &Geometry::Line { inner, .. }) => {
+            let lanes = inner.div_ceil(kernel.width() * lines.rounds).next_power_of_two();
+            ReducePlan { chunk: inner, chunks: 1, lanes_log2: lanes.ilog2() }
+        }
         _ => ReducePlan { chunk: 0, chunks: 1, lanes_log2: 0 },
     }
 }
 
 /// The header words of a dispatch. `begin..end` are flat elements of a `Map`, outputs of a `Reduce`, lines of a
-/// `Scan`; `chunks` are the chunks that phase 1 of a reduction folds.
+/// `Scan` or a `Line`; `chunks` are the chunks that phase 1 of a reduction folds.
 pub fn header_words(
     kernel: &Kernel,
     geometry: &Geometry,
@@ -71,7 +75,7 @@ pub fn header_words(
     words[header::CHUNK_END] = chunks.1;
     match *geometry {
         Geometry::Map { .. } => {}
-        Geometry::Reduce { outer, inner } => {
+        Geometry::Reduce { outer, inner } | Geometry::Line { outer, inner } => {
             words[header::INNER] = inner;
             words[header::OUTER] = outer;
         }
@@ -89,6 +93,7 @@ pub fn grid(kernel: &Kernel, words: &[u32; HEADER_WORDS as usize]) -> [u32; 3] {
     let items = words[header::END] - words[header::BEGIN];
     let groups = match kernel.form {
         Form::Map => items.div_ceil(kernel.width()).div_ceil(WORKGROUP * kernel.rounds()),
+        Form::Line(lines) => items.div_ceil(lines.workgroup >> words[header::LANES_LOG2]),
         Form::Scan { .. } => items.div_ceil(1 << words[header::LANES_LOG2]) * words[header::CHUNKS],
         Form::Reduce { .. } => {
             let chunks =
@@ -107,7 +112,7 @@ pub(crate) fn rows(groups: u32) -> Option<[u32; 3]> {
 }
 
 /// The dispatches of a launch over a tile, in order. `tile.begin..tile.end` are flat elements of a `Map`, lines of
-/// a `Scan`, outputs of a reduction to several, inner elements of a reduction to one.
+/// a `Scan` or a `Line`, outputs of a reduction to several, inner elements of a reduction to one.
 pub fn dispatches(kernel: &Kernel, geometry: &Geometry, tile: Tile, segment_shift: u32) -> Vec<KernelDispatch> {
     let range = (tile.begin, tile.end);
     let dispatch = |range, chunks, phase| {
@@ -116,7 +121,7 @@ pub fn dispatches(kernel: &Kernel, geometry: &Geometry, tile: Tile, segment_shif
     };
     let empty = tile.begin >= tile.end;
     match *geometry {
-        Geometry::Map { .. } => {
+        Geometry::Map { .. } | Geometry::Line { .. } => {
             if empty {
                 vec![]
             } else {

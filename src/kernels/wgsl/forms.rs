@@ -13,12 +13,13 @@
 
 use super::across;
 use super::body::{Body, component};
+use super::line;
 use super::memory::Accessor;
 use super::monoid::Fold;
 use super::scan;
 use super::types::{from_storage, from_words, lanes, register, splat, storage, to_storage, to_words, typed, vector};
 use crate::graph::DType;
-use crate::kernels::ir::{Form, InstOp, Kernel, Level, Val, header};
+use crate::kernels::ir::{Form, InstOp, Kernel, Level, Val, WORKGROUP, header};
 use std::collections::BTreeMap;
 
 /// Names and types of the workgroup arrays that a fold's components go through.
@@ -38,6 +39,7 @@ pub(super) fn entry(body: &mut Body) -> Entry {
         Form::Map => map(body),
         Form::Reduce { inner_fast } => reduce(body, inner_fast, &mut shared),
         Form::Scan { .. } => scan::scan(body, &mut shared),
+        Form::Line(lines) => line::line(body, lines, &mut shared),
     }
     let shared = shared.iter().map(|(name, ty)| format!("var<workgroup> {name}: {ty};\n")).collect();
     Entry { shared, statements: body.take_text() }
@@ -85,7 +87,7 @@ fn places(body: &mut Body, begin: &str, end: &str) {
 }
 
 /// The folds of a kernel, in order.
-fn folds(kernel: &Kernel) -> Vec<(Val, Fold)> {
+pub(super) fn folds(kernel: &Kernel) -> Vec<(Val, Fold)> {
     kernel
         .insts
         .iter()
@@ -99,7 +101,7 @@ fn folds(kernel: &Kernel) -> Vec<(Val, Fold)> {
         .collect()
 }
 
-fn names(val: Val, fold: &Fold) -> Vec<String> {
+pub(super) fn names(val: Val, fold: &Fold) -> Vec<String> {
     (0..fold.components.len()).map(|number| component(val, number)).collect()
 }
 
@@ -330,10 +332,10 @@ fn store_partials(body: &mut Body, folds: &[(Val, Fold)]) {
     }
 }
 
-pub(super) fn shared_name(shared: &mut Shared, dtype: DType, number: usize) -> String {
+pub(super) fn shared_name(shared: &mut Shared, dtype: DType, number: usize, lanes: u32) -> String {
     let ty = storage(dtype);
     let name = format!("shared_{ty}_{number}");
-    shared.insert(name.clone(), format!("array<{ty}, 256>"));
+    shared.insert(name.clone(), format!("array<{ty}, {lanes}>"));
     name
 }
 
@@ -343,7 +345,7 @@ fn combine_lanes(body: &mut Body, val: Val, fold: &Fold, shared: &mut Shared) {
     let own = names(val, fold);
     let width = body.outer_width;
     let array = |(number, dtype): (usize, &DType)| match width {
-        1 => shared_name(shared, *dtype, number),
+        1 => shared_name(shared, *dtype, number, WORKGROUP),
         _ => {
             let ty = storage(*dtype);
             let name = format!("shared_{ty}x{width}_{number}");

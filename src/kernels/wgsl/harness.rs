@@ -211,7 +211,7 @@ pub(crate) fn whole(kernel: &Kernel, geometry: &Geometry) -> Tile {
     let end = match *geometry {
         Geometry::Map { elements } => elements,
         Geometry::Reduce { outer: 1, inner } => inner,
-        Geometry::Reduce { outer, .. } | Geometry::Scan { outer, .. } => outer,
+        Geometry::Reduce { outer, .. } | Geometry::Scan { outer, .. } | Geometry::Line { outer, .. } => outer,
     };
     let _ = kernel;
     Tile { begin: 0, end, base: 0, base_wide: 0, last: true }

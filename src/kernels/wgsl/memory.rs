@@ -8,7 +8,7 @@
 //! - WGSL-2: the four elements of an aligned group lie in one segment (`SEGMENT_SHIFT >= 3`).
 
 use super::types::{from_storage, register, storage, to_storage, typed, vector};
-use crate::kernels::ir::{Form, InstOp, Kernel, Operand, Store, header};
+use crate::kernels::ir::{Form, InstOp, Kernel, Level, Operand, Store, header};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -206,7 +206,13 @@ pub(super) fn is_group_store(kernel: &Kernel, store: &Store) -> bool {
         None => true,
         Some(index) => matches!(kernel.inst(index).op, InstOp::Flat),
     };
-    kernel.form == Form::Map && kernel.width() == 4 && flat && store.guard.is_none()
+    // Of a line, what is known of it as a whole is stored once.
+    let in_groups = match kernel.form {
+        Form::Map => true,
+        Form::Line(lines) => lines.in_fours && kernel.inst(store.value).level == Level::Element,
+        Form::Reduce { .. } | Form::Scan { .. } => false,
+    };
+    in_groups && kernel.width() == 4 && flat && store.guard.is_none()
 }
 
 fn is_grouped(kernel: &Kernel, operand: u16) -> bool {

@@ -5,7 +5,7 @@
 //!
 //! The ABI: bind group 0; binding 0 is `params: array<u32>` (read), or unused where the parameters are immediates, then
 //! each segment of each operand in order (all read_write), then `faults: array<atomic<u32>>` if the kernel has any.
-//! Workgroups have 256 invocations; a grid of more than 65,535 of them has rows of 65,535 in y.
+//! Workgroups have 256 invocations, those of a kernel that holds lines as many as it says; a grid of more than 65,535 of them has rows of 65,535 in y.
 //!
 //! Must hold: text depends on the kernel and the target alone, never on a size or a number.
 //!
@@ -17,6 +17,7 @@ mod dispatch;
 mod forms;
 #[cfg(test)]
 pub(crate) mod harness;
+mod line;
 mod memory;
 mod monoid;
 pub mod pieces;
@@ -72,7 +73,7 @@ impl Target {
     }
 }
 
-/// Writes a kernel as a WGSL module with the entry point `main` of 256 invocations.
+/// Writes a kernel as a WGSL module with the entry point `main`.
 ///
 /// # Errors
 /// `ErrorKind::Unsupported` where the device lacks a type of the kernel or has too few bindings.
@@ -91,13 +92,14 @@ pub fn write(kernel: &Kernel, target: &Target) -> Result<String, Error> {
     let mut body = body::Body::new(kernel, target);
     let entry = forms::entry(&mut body);
     let text = format!(
-        "{}{}{}{}{}{}\n@compute @workgroup_size(256)\nfn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lid: u32) {{\n{}}}\n",
+        "{}{}{}{}{}{}\n@compute @workgroup_size({})\nfn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lid: u32) {{\n{}}}\n",
         body.memory.declarations(),
         entry.shared,
         body.functions.text(),
         body.memory.functions(),
         body.check_functions(),
         body.division_functions(),
+        kernel.workgroup(),
         entry.statements,
     );
     dump(kernel, &text);

@@ -9,7 +9,7 @@ use super::memory::Accessor;
 use super::running::Running;
 use super::types::{from_storage, from_words, to_storage, to_words, typed};
 use crate::graph::DType;
-use crate::kernels::ir::{InstOp, Val};
+use crate::kernels::ir::{InstOp, Val, WORKGROUP};
 
 /// Levels in which the parts of a float sum are added up, so that no element passes through many additions. Each level
 /// adds `1 << log2` sums of the level below it and then passes its sum on. The last level adds all sums that reach it.
@@ -43,7 +43,7 @@ impl Scan {
             let InstOp::Scan { monoid, .. } = inst.op else { return None };
             let components = monoid.running_components(inst.dtype).to_vec();
             let rounds = body.kernel.rounds() as usize;
-            let mut array = |at: usize| shared_name(shared, components[at % components.len()], at);
+            let mut array = |at: usize| shared_name(shared, components[at % components.len()], at, WORKGROUP);
             let arrays = (0..2 * rounds * components.len()).map(&mut array).collect();
             let running = Running::new(monoid, inst.dtype);
             Some(Scan { val: Val(number as u32), dtype: inst.dtype, running, components, rounds, arrays })

@@ -167,7 +167,7 @@ impl Builder {
             };
             let chunk = match launch.geometry {
                 Geometry::Reduce { outer, inner } => u64::from(reduce_plan(outer, inner, false).chunk),
-                Geometry::Map { .. } | Geometry::Scan { .. } => 1,
+                Geometry::Map { .. } | Geometry::Scan { .. } | Geometry::Line { .. } => 1,
             };
             let mut joined: Vec<(u32, u32)> = Vec::new();
             for used in &mut Arc::make_mut(&mut launch).uses {

@@ -50,6 +50,7 @@ impl Build {
             Geometry::Map { .. } => Form::Map,
             Geometry::Reduce { .. } => Form::Reduce { inner_fast },
             Geometry::Scan { .. } => Form::Scan { inner_fast },
+            Geometry::Line { inner, .. } => Form::Line(line_plan(inner, 4)),
         };
         Build {
             kernel: Kernel {
@@ -192,12 +193,16 @@ impl Build {
     /// The memory index of `(outer, inner)`: column-major with the fast one first.
     pub fn place(&mut self) -> Val {
         let (outer_extent, inner_extent) = match self.geometry {
-            Geometry::Reduce { outer, inner } | Geometry::Scan { outer, inner, .. } => (outer, inner),
+            Geometry::Reduce { outer, inner }
+            | Geometry::Scan { outer, inner, .. }
+            | Geometry::Line { outer, inner } => (outer, inner),
             Geometry::Map { .. } => panic!("a map has no inner index"),
         };
         let (outer, inner) = (self.outer(), self.inner());
         let (fast, slow, extent) = match self.kernel.form {
-            Form::Reduce { inner_fast: true } | Form::Scan { inner_fast: true } => (inner, outer, inner_extent),
+            Form::Reduce { inner_fast: true } | Form::Scan { inner_fast: true } | Form::Line(_) => {
+                (inner, outer, inner_extent)
+            }
             _ => (outer, inner, outer_extent),
         };
         let extent = self.number(extent);

@@ -42,6 +42,7 @@ pub fn run(build: &Build) -> (Vec<Vec<u64>>, Vec<u32>) {
                 naive.reduce_line(o, inner);
             }
         }
+        Geometry::Line { .. } => panic!("the host holds no lines"),
         Geometry::Scan { outer, inner, reverse } => {
             for o in 0..outer {
                 naive.folded.iter_mut().for_each(Vec::clear);
