@@ -22,7 +22,7 @@ fn runs_max(lanes: usize) -> usize {
 impl Frame<'_> {
     /// Evaluates one instruction.
     pub(super) fn instruction(&mut self, at: usize, place: &Place) -> Value {
-        let inst = &self.scene.kernel.insts[at];
+        let inst = &self.kernel.insts[at];
         match &inst.op {
             InstOp::Param(slot) => Value::Scalar(self.parameter(*slot, inst.dtype)),
             InstOp::Flat => place.flat,
@@ -114,7 +114,7 @@ impl Frame<'_> {
             return Value::Block(ready);
         }
         let lanes = place.lanes;
-        let dtype = self.scene.kernel.insts[at].dtype;
+        let dtype = self.kernel.insts[at].dtype;
         let width = dtype.bytes();
         let source = self.scene.operands[from as usize];
         if let Some(on) = guard
@@ -167,7 +167,7 @@ impl Frame<'_> {
         if let Some(value) = in_runs {
             return value;
         }
-        let output = self.scene.kernel.insts[at].dtype;
+        let output = self.kernel.insts[at].dtype;
         let input = self.dtype(args[if op == ElementOp::Select { 1 } else { 0 }]);
         let mut list: SmallVec<[HostArg<'_>; 3]> = SmallVec::new();
         let mut uniform = true;
@@ -208,7 +208,7 @@ impl Frame<'_> {
         range: Option<(Val, Val)>,
         place: &Place,
     ) -> Value {
-        let dtype = self.scene.kernel.insts[at].dtype;
+        let dtype = self.kernel.insts[at].dtype;
         let width = dtype.bytes();
         let key: [u32; 5] = std::array::from_fn(|n| self.scene.params[key as usize + n]);
         let range = range.map(|(low, span)| match (self.value(low), self.value(span)) {
@@ -296,10 +296,10 @@ impl Frame<'_> {
 
     /// Does one store of the stage.
     pub(super) fn store(&mut self, number: usize, place: &Place) {
-        let store = &self.scene.kernel.stores[number];
+        let store = &self.kernel.stores[number];
         let lanes = place.lanes;
         let target = self.scene.operands[store.operand as usize];
-        let width = self.scene.kernel.operands[store.operand as usize].dtype.bytes();
+        let width = self.kernel.operands[store.operand as usize].dtype.bytes();
         let guard = match self.guard(store.guard, lanes) {
             Ok(false) => return,
             Ok(true) => None,

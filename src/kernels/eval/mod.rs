@@ -26,6 +26,7 @@ mod moments;
 mod monoid;
 mod number;
 mod operand;
+mod peel;
 mod pool;
 mod reduce;
 mod running;
@@ -75,7 +76,7 @@ pub fn run(
         let blocks = match (kernel.form, *geometry) {
             (Form::Map, Geometry::Map { elements }) => {
                 let in_tiles = passes.tiled.as_ref().and_then(|tiled| across::run(&scene, tiled, elements, pool));
-                in_tiles.unwrap_or_else(|| map::run(&scene, &passes.main, elements, pool))
+                in_tiles.unwrap_or_else(|| map::run(&scene, &passes, elements, pool))
             }
             (Form::Reduce { inner_fast }, Geometry::Reduce { outer, inner }) => {
                 reduce::run(&scene, &passes, outer, inner, inner_fast, pool)?

@@ -8,6 +8,7 @@
 //!   select's value may be one of its arguments, whose registers are needed as long as it is.
 
 use super::across::Tiled;
+use super::peel::Peeled;
 use crate::graph::ElementOp;
 use crate::kernels::ir::{Access, Form, Inst, InstOp, Kernel, Level, Run, Store, Val};
 use smallvec::SmallVec;
@@ -60,6 +61,8 @@ pub(super) struct Passes {
     pub finish: Stage,
     /// `Part::Indices` and `Part::Rows` of a kernel with loads that run across.
     pub tiled: Option<Tiled>,
+    /// `Part::Whole` of a `Map` by the answers to its conditions on indices, if it has index arithmetic.
+    pub peeled: Option<Peeled>,
 }
 
 impl Passes {
@@ -73,7 +76,8 @@ impl Passes {
         let tiled = kernel
             .across()
             .map(|_| Tiled { indices: Stage::new(kernel, Part::Indices), rows: Stage::new(kernel, Part::Rows) });
-        Passes { uniform, main, finish, tiled }
+        let peeled = if kernel.form == Form::Map { Peeled::of(kernel, &main) } else { None };
+        Passes { uniform, main, finish, tiled, peeled }
     }
 }
 
@@ -120,7 +124,8 @@ fn choices(inst: &Inst) -> &[Val] {
     }
 }
 
-fn store_values(store: &Store) -> impl Iterator<Item = Val> {
+/// The values that a store reads.
+pub(super) fn store_values(store: &Store) -> impl Iterator<Item = Val> {
     [Some(store.value), store.index, store.guard].into_iter().flatten()
 }
 
