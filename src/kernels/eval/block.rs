@@ -159,6 +159,10 @@ impl Frame<'_> {
     }
 
     fn apply(&mut self, at: usize, op: ElementOp, args: &[Val], place: &Place) -> Value {
+        let stage = self.stage;
+        if let Some(chain) = &stage.chains[at] {
+            return self.chain(at, chain, place);
+        }
         let in_runs = match op {
             ElementOp::Select => self.select_runs(at, args, place),
             ElementOp::And => self.both_runs(at, args[0], args[1], place.lanes, runs_max(place.lanes)),

@@ -77,7 +77,7 @@ pub(super) fn run(scene: &Scene<'_>, passes: &Passes, elements: u32, pool: &Pool
     pool.run(blocks.div_ceil(group), parallel, |tasks| {
         let mut worker = None;
         for task in tasks {
-            let worker = worker.get_or_insert_with(|| Worker::new(scene, passes));
+            let worker = worker.get_or_insert_with(|| Worker::new(scene, passes, cut.column));
             for block in task * group..((task + 1) * group).min(blocks) {
                 worker.block(&cut, block);
             }
@@ -94,8 +94,8 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(scene: &'a Scene<'a>, passes: &'a Passes) -> Worker<'a> {
-        let columns = passes.peeled.as_ref().map(|peeled| Columns::new(scene, peeled));
+    fn new(scene: &'a Scene<'a>, passes: &'a Passes, column: usize) -> Worker<'a> {
+        let columns = passes.peeled.as_ref().map(|peeled| Columns::new(scene, peeled, column));
         Worker { stage: &passes.main, frame: Frame::new(scene, &passes.main), columns }
     }
 
@@ -106,9 +106,10 @@ impl<'a> Worker<'a> {
         }
         let natural = start as u32;
         if let Some(columns) = &mut self.columns {
-            let begin = start / cut.column * cut.column;
+            let column = start / cut.column;
+            let (begin, number) = (column * cut.column, column as u32);
             let height = cut.column.min(cut.elements - begin);
-            if columns.evaluate(&mut self.frame, begin as u32, height, (start - begin) as u32, lanes) {
+            if columns.evaluate(&mut self.frame, number, height, (start - begin) as u32, lanes) {
                 return;
             }
             self.frame.enter(self.frame.scene.kernel, self.stage);

@@ -17,6 +17,7 @@
 
 mod across;
 mod block;
+mod chain;
 mod check;
 mod frame;
 mod index;
