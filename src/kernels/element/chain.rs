@@ -7,8 +7,7 @@
 //! Must hold: CHAIN-1: a result has the bits that the ops give one by one, so no step is contracted with another.
 //! CHAIN-2: the results may be written over the elements of an operand, lane by lane, but not shifted against them.
 
-use crate::graph::{DType, ElementOp, Scalar};
-use smallvec::SmallVec;
+use crate::graph::{DType, ElementOp};
 
 /// The most steps of a chain.
 pub const STEPS_MAX: usize = 16;
@@ -53,15 +52,8 @@ impl ChainOp {
 pub enum Source {
     /// Elements in memory.
     Block(*const u8),
-    /// The same number for all lanes.
-    Scalar(Scalar),
-}
-
-struct Step<T> {
-    op: ChainOp,
-    /// The elements, or the one number.
-    at: *const T,
-    is_number: bool,
+    /// The same number for all lanes, as the bits of the dtype.
+    Number(u64),
 }
 
 /// `out[i] = first[i]` after all steps, for `n` lanes of f32 or f64.
@@ -73,67 +65,46 @@ pub unsafe fn run(dtype: DType, first: Source, steps: &[(ChainOp, Source)], out:
     // SAFETY: the caller's promise.
     unsafe {
         match dtype {
-            DType::F32 => typed::<f32>(first, steps, out.cast(), n),
-            DType::F64 => typed::<f64>(first, steps, out.cast(), n),
+            DType::F32 => dispatch::<f32>(first, steps, out.cast(), n),
+            DType::F64 => dispatch::<f64>(first, steps, out.cast(), n),
             other => panic!("ELEM-1: a chain of {other}"),
         }
     }
 }
 
-unsafe fn typed<T: Real>(first: Source, steps: &[(ChainOp, Source)], out: *mut T, n: usize) {
-    assert!(steps.len() <= STEPS_MAX, "ELEM-1: a chain of {} steps", steps.len());
-    let mut numbers = [T::ZERO; STEPS_MAX + 1];
-    let mut number = |at: usize, source: Source| match source {
-        Source::Block(block) => (block.cast::<T>(), false),
-        Source::Scalar(scalar) => {
-            numbers[at] = T::of(scalar);
-            (std::ptr::null(), true)
-        }
-    };
-    let begin = number(STEPS_MAX, first);
-    let mut list: SmallVec<[Step<T>; STEPS_MAX]> = SmallVec::new();
-    for (at, &(op, source)) in steps.iter().enumerate() {
-        let (block, is_number) = number(at, source);
-        list.push(Step { op, at: block, is_number });
-    }
-    for (step, number) in list.iter_mut().zip(&numbers) {
-        if step.is_number {
-            step.at = number;
-        }
-    }
-    let begin = if begin.1 { (&raw const numbers[STEPS_MAX], true) } else { begin };
+unsafe fn dispatch<T: Real>(first: Source, steps: &[(ChainOp, Source)], out: *mut T, n: usize) {
     // SAFETY: the caller's promise; the instruction sets are looked up.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         {
             if is_x86_feature_detected!("avx512f") {
-                return on_avx512::<T>(begin, &list, out, n);
+                return on_avx512::<T>(first, steps, out, n);
             }
             if is_x86_feature_detected!("avx2") {
-                return on_avx2::<T>(begin, &list, out, n);
+                return on_avx2::<T>(first, steps, out, n);
             }
         }
-        lanes::<T::Plain>(begin, &list, out, n);
+        lanes::<T::Plain>(first, steps, out, n);
     }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
-unsafe fn on_avx512<T: Real>(first: (*const T, bool), steps: &[Step<T>], out: *mut T, n: usize) {
+unsafe fn on_avx512<T: Real>(first: Source, steps: &[(ChainOp, Source)], out: *mut T, n: usize) {
     // SAFETY: the caller's.
     unsafe { lanes::<T::Avx512>(first, steps, out, n) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-unsafe fn on_avx2<T: Real>(first: (*const T, bool), steps: &[Step<T>], out: *mut T, n: usize) {
+unsafe fn on_avx2<T: Real>(first: Source, steps: &[(ChainOp, Source)], out: *mut T, n: usize) {
     // SAFETY: the caller's.
     unsafe { lanes::<T::Avx2>(first, steps, out, n) }
 }
 
 /// All lanes: groups of vectors, then vectors, then what is left.
 #[inline(always)]
-unsafe fn lanes<V: Vector>(first: (*const V::Real, bool), steps: &[Step<V::Real>], out: *mut V::Real, n: usize) {
+unsafe fn lanes<V: Vector>(first: Source, steps: &[(ChainOp, Source)], out: *mut V::Real, n: usize) {
     /// Vectors that go through the steps together.
     const GROUP: usize = 8;
     let mut at = 0;
@@ -154,46 +125,52 @@ unsafe fn lanes<V: Vector>(first: (*const V::Real, bool), steps: &[Step<V::Real>
 /// `N` vectors from lane `at` on; of a single vector, only `count` lanes are read and written.
 #[inline(always)]
 unsafe fn group<V: Vector, const N: usize>(
-    first: (*const V::Real, bool),
-    steps: &[Step<V::Real>],
+    first: Source,
+    steps: &[(ChainOp, Source)],
     out: *mut V::Real,
     at: usize,
     count: usize,
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        let load = |block: *const V::Real, vector: usize| match count == V::COUNT {
-            true => V::load(block.add(at + vector * V::COUNT)),
-            false => V::load_some(block.add(at), count),
+        let load = |block: *const u8, vector: usize| match count == V::COUNT {
+            true => V::load(block.cast::<V::Real>().add(at + vector * V::COUNT)),
+            false => V::load_some(block.cast::<V::Real>().add(at), count),
         };
         let mut v = [V::splat(V::Real::ZERO); N];
         for n in 0..N {
-            v[n] = if first.1 { V::splat(*first.0) } else { load(first.0, n) };
+            v[n] = match first {
+                Source::Block(block) => load(block, n),
+                Source::Number(bits) => V::splat(V::Real::of(bits)),
+            };
         }
         macro_rules! each {
-            ($step:ident, |$v:ident, $x:ident| $result:expr) => {
-                if $step.is_number {
-                    let $x = V::splat(*$step.at);
-                    for n in 0..N {
-                        let $v = v[n];
-                        v[n] = $result;
+            ($source:ident, |$v:ident, $x:ident| $result:expr) => {
+                match $source {
+                    Source::Number(bits) => {
+                        let $x = V::splat(V::Real::of(bits));
+                        for n in 0..N {
+                            let $v = v[n];
+                            v[n] = $result;
+                        }
                     }
-                } else {
-                    for n in 0..N {
-                        let ($v, $x) = (v[n], load($step.at, n));
-                        v[n] = $result;
+                    Source::Block(block) => {
+                        for n in 0..N {
+                            let ($v, $x) = (v[n], load(block, n));
+                            v[n] = $result;
+                        }
                     }
                 }
             };
         }
-        for step in steps {
-            match step.op {
-                ChainOp::Add => each!(step, |v, x| V::add(v, x)),
-                ChainOp::Sub => each!(step, |v, x| V::sub(v, x)),
-                ChainOp::SubFrom => each!(step, |v, x| V::sub(x, v)),
-                ChainOp::Mul => each!(step, |v, x| V::mul(v, x)),
-                ChainOp::Div => each!(step, |v, x| V::div(v, x)),
-                ChainOp::DivInto => each!(step, |v, x| V::div(x, v)),
+        for &(op, source) in steps {
+            match op {
+                ChainOp::Add => each!(source, |v, x| V::add(v, x)),
+                ChainOp::Sub => each!(source, |v, x| V::sub(v, x)),
+                ChainOp::SubFrom => each!(source, |v, x| V::sub(x, v)),
+                ChainOp::Mul => each!(source, |v, x| V::mul(v, x)),
+                ChainOp::Div => each!(source, |v, x| V::div(v, x)),
+                ChainOp::DivInto => each!(source, |v, x| V::div(x, v)),
             }
         }
         for n in 0..N {
@@ -212,7 +189,7 @@ trait Real: Copy + 'static {
     #[cfg(target_arch = "x86_64")]
     type Avx2: Vector<Real = Self>;
     type Plain: Vector<Real = Self>;
-    fn of(scalar: Scalar) -> Self;
+    fn of(bits: u64) -> Self;
 }
 
 /// A vector of numbers. Its functions are called where its instruction set is there, with addresses of as many numbers
@@ -252,7 +229,7 @@ trait Vector: Copy {
 const LANES_MAX: usize = 16;
 
 macro_rules! reals {
-    ($($real:ident, $variant:ident, $plain:literal, $avx512:ident, $avx2:ident;)*) => {$(
+    ($($real:ident, $bits:ident, $plain:literal, $avx512:ident, $avx2:ident;)*) => {$(
         impl Real for $real {
             const ZERO: $real = 0.0;
             #[cfg(target_arch = "x86_64")]
@@ -260,11 +237,9 @@ macro_rules! reals {
             #[cfg(target_arch = "x86_64")]
             type Avx2 = std::arch::x86_64::$avx2;
             type Plain = [$real; $plain];
-            fn of(scalar: Scalar) -> $real {
-                match scalar {
-                    Scalar::$variant(value) => value,
-                    other => panic!("ELEM-1: a scalar of {} in a chain of {}", other.dtype(), stringify!($real)),
-                }
+            #[inline(always)]
+            fn of(bits: u64) -> $real {
+                $real::from_bits(bits as $bits)
             }
         }
 
@@ -306,8 +281,8 @@ macro_rules! reals {
 }
 
 reals! {
-    f32, F32, 4, __m512, __m256;
-    f64, F64, 2, __m512d, __m256d;
+    f32, u32, 4, __m512, __m256;
+    f64, u64, 2, __m512d, __m256d;
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -379,6 +354,7 @@ mod x86 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::Scalar;
     use crate::kernels::element::host::{self, HostArg};
 
     const OPS: [(ElementOp, bool, ChainOp); 6] = [
@@ -421,7 +397,7 @@ mod tests {
                         let (op, is_second, step) = OPS[(k * 5 + n) % OPS.len()];
                         steps.push((
                             step,
-                            if is_number(k) { Source::Scalar(number) } else { Source::Block(bytes(k).as_ptr()) },
+                            if is_number(k) { Source::Number(number.bits()) } else { Source::Block(bytes(k).as_ptr()) },
                         ));
                         assert_eq!(ChainOp::of(op, dtype, is_second), Some(step));
                         let aligned: Vec<u64> = blocks[0].clone();

@@ -20,7 +20,9 @@ fn runs_max(lanes: usize) -> usize {
 }
 
 impl Frame<'_> {
-    /// Evaluates one instruction.
+    /// Evaluates one instruction. It is part of the loop over instructions, so that its value goes straight to the others:
+    /// a value that is returned in halves and copied as a whole stalls for as long as a short instruction takes.
+    #[inline(always)]
     pub(super) fn instruction(&mut self, at: usize, place: &Place) -> Value {
         let inst = &self.kernel.insts[at];
         match &inst.op {

@@ -79,12 +79,14 @@ impl Frame<'_> {
                 is_number = false;
                 Source::Block(block)
             }
-            Value::Scalar(scalar) => Source::Scalar(scalar),
+            Value::Scalar(scalar) => Source::Number(scalar.bits()),
             other => panic!("IR-1: {v:?} is {other:?}"),
         };
         let first = source(chain.first);
-        let steps: SmallVec<[(ChainOp, Source); STEPS_MAX]> =
-            chain.steps.iter().map(|&(op, x)| (op, source(x))).collect();
+        let mut steps = SmallVec::<[(ChainOp, Source); STEPS_MAX]>::new();
+        for &(op, x) in &chain.steps {
+            steps.push((op, source(x)));
+        }
         if is_number {
             let mut word = [0u64; 1];
             let out = word.as_mut_ptr().cast::<u8>();

@@ -4,8 +4,9 @@
 //!
 //! A worker evaluates the kernel's instructions one after the other over a block of about a thousand lanes;
 //! indices stay symbolic (runs) as long as they can, loads borrow operand memory where lanes are neighbours,
-//! and a value that is stored anyway is computed in place. Reductions and scans choose whether lanes run along
-//! the reduced or the kept elements by shape alone.
+//! and a value that is stored anyway is computed in place. Arithmetic on floats in a row is one instruction (`chain`). A
+//! map over columns is cut where conditions on indices change, and each segment has a pass without conditions (`peel`).
+//! Reductions and scans choose whether lanes run along the reduced or the kept elements by shape alone.
 //!
 //! Must hold:
 //! - EVAL-1: every access is inside of its operand.
