@@ -138,8 +138,8 @@ unsafe fn group<V: Vector, const N: usize>(
             false => V::load_some(block.cast::<V::Real>().add(at), count),
         };
         let mut v = [V::splat(V::Real::ZERO); N];
-        for n in 0..N {
-            v[n] = match first {
+        for (n, v) in v.iter_mut().enumerate() {
+            *v = match first {
                 Source::Block(block) => load(block, n),
                 Source::Number(bits) => V::splat(V::Real::of(bits)),
             };
@@ -173,10 +173,10 @@ unsafe fn group<V: Vector, const N: usize>(
                 ChainOp::DivInto => each!(source, |v, x| V::div(x, v)),
             }
         }
-        for n in 0..N {
+        for (n, &v) in v.iter().enumerate() {
             match count == V::COUNT {
-                true => V::store(out.add(at + n * V::COUNT), v[n]),
-                false => V::store_some(out.add(at), v[n], count),
+                true => V::store(out.add(at + n * V::COUNT), v),
+                false => V::store_some(out.add(at), v, count),
             }
         }
     }
