@@ -85,7 +85,7 @@ pub(super) struct Lowering<'a, 'r> {
     /// Loads of whole operands that may run across the space, and the run of its dimensions along which their elements
     /// are neighbours in memory.
     pub(super) across: SmallVec<[(Val, usize, usize); 2]>,
-    memo: FxHashMap<(u32, At, Option<Val>), Val>,
+    pub(super) memo: FxHashMap<(u32, At, Option<Val>), Val>,
     operand_of: FxHashMap<Source, u16>,
     pub(super) packed: Vec<Packed>,
     depth: u32,
@@ -203,9 +203,7 @@ impl Lowering<'_, '_> {
         match self.work.nodes[consumer as usize].args[slot] {
             RegionArg::Scalar(scalar) => self.builder.scalar(Origin::Scalar(consumer, slot as u8), scalar),
             RegionArg::Node(n) => {
-                let inside = !self.written[n as usize] || self.cluster.roots.iter().any(|r| r.0 == n);
-                // A node without elements is asked for only where its guard never holds, or by a fold of nothing.
-                if inside && self.work.nodes[n as usize].class != Class::Empty {
+                if self.is_inside(n) {
                     self.node(n, at, guard)
                 } else {
                     let meta = self.work.nodes[n as usize].meta.clone();
@@ -217,6 +215,13 @@ impl Lowering<'_, '_> {
                 self.load(Source::Input(i), self.work.nodes.len() as u32 + i, &meta, at, guard)
             }
         }
+    }
+
+    /// Whether a node is computed in this kernel. A node without elements is asked for only where its guard never holds, or
+    /// by a fold of nothing.
+    pub(super) fn is_inside(&self, n: u32) -> bool {
+        let is_here = !self.written[n as usize] || self.cluster.roots.iter().any(|root| root.0 == n);
+        is_here && self.work.nodes[n as usize].class != Class::Empty
     }
 
     fn load(&mut self, source: Source, owner: u32, meta: &Meta, at: &At, guard: Option<Val>) -> Val {

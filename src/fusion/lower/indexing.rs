@@ -66,7 +66,8 @@ impl Lowering<'_, '_> {
             let own = list.get(d).copied().unwrap_or(Coordinate::Zero);
             let (there, here) = self.unsliced(n, d, *dim, node.meta.shape.dim(d), own);
             inside = self.builder.both(inside, here);
-            place.push(if theirs.dim(d) == 1 { Coordinate::Zero } else { there });
+            // Of a slice of one element, the own coordinate says more than zero does (`put_back`).
+            place.push(if theirs.dim(d) == 1 && dim.len > 1 { Coordinate::Zero } else { there });
         }
         let both = self.builder.both(guard, inside);
         let value = self.arg(n, 1, &At::Coordinates(place), both);

@@ -5,10 +5,11 @@
 use super::Lowering;
 use crate::contract::region::RegionArg;
 use crate::fusion::builder::Origin;
+use crate::fusion::grouping::Fold;
 use crate::fusion::index::{At, Coordinate, coordinates, linear};
 use crate::graph::rules::linspace_step;
-use crate::graph::{ElementOp, Scalar, SliceDim, View};
-use crate::kernels::ir::{IndexCompare, IndexOp, Val};
+use crate::graph::{ElementOp, Scalar, Shape, SliceDim, View};
+use crate::kernels::ir::{IndexCompare, IndexOp, InstOp, Val};
 use smallvec::{SmallVec, smallvec};
 
 impl Lowering<'_, '_> {
@@ -78,6 +79,9 @@ impl Lowering<'_, '_> {
                 for d in 0..from.rank() {
                     place[d] = self.sliced(n, d, dims.get(d).copied(), from.dim(d), get(d));
                 }
+                if self.is_own_element(&place, &from) {
+                    return self.at_own_element(n, guard);
+                }
             }
             View::Repmat => {
                 for d in 0..from.rank() {
@@ -129,6 +133,11 @@ impl Lowering<'_, '_> {
         if dim.start == 0 && dim.step == 1 && dim.len == extent {
             return own;
         }
+        if dim.step == 1
+            && let Some(back) = self.put_back(d, dim.start as u32, own)
+        {
+            return back;
+        }
         let start = self.builder.number(Origin::Attribute(n, 2 * d as u8), dim.start as u32);
         if dim.len == 1 {
             return Coordinate::Val(start);
@@ -140,6 +149,36 @@ impl Lowering<'_, '_> {
         let step = self.builder.number(Origin::Attribute(n, 2 * d as u8 + 1), dim.step as i64 as u32);
         let distance = self.builder.index(IndexOp::Mul, own, step);
         Coordinate::Val(self.builder.index(IndexOp::Add, start, distance))
+    }
+
+    /// The coordinate from which a slice that begins at `start` was counted: `x` of `start + (x - start)`. An array that is
+    /// updated in a slice by what the same slice of it holds is read where it is written.
+    fn put_back(&mut self, d: usize, start: u32, own: Coordinate) -> Option<Coordinate> {
+        let Coordinate::Val(own) = own else { return None };
+        let InstOp::Index(IndexOp::Sub, x, first) = self.builder.insts[own.0 as usize].op else { return None };
+        match self.builder.insts[first.0 as usize].op {
+            InstOp::Param(slot) if self.builder.params[slot as usize] == start => {}
+            _ => return None,
+        }
+        let is_own = d < self.space.shape.rank()
+            && self.space.shape.dim(d) != 1
+            && self.space.coordinate(&mut self.builder, d) == x;
+        Some(if is_own { Coordinate::Space(d as u8) } else { Coordinate::Val(x) })
+    }
+
+    /// Whether an element of an array of the space's shape is the one at the flat index.
+    fn is_own_element(&self, place: &[Coordinate], shape: &Shape) -> bool {
+        let is_own = |d: usize| shape.dim(d) == 1 || place[d] == Coordinate::Space(d as u8);
+        self.space.fold == Fold::None && *shape == self.space.shape && (0..shape.rank()).all(is_own)
+    }
+
+    /// The first argument of a node at the flat index, where every lane may load and no guard is needed.
+    fn at_own_element(&mut self, n: u32, guard: Option<Val>) -> Val {
+        let guard = match self.work.nodes[n as usize].args[0] {
+            RegionArg::Node(m) if self.is_inside(m) && !self.memo.contains_key(&(m, At::Flat, None)) => guard,
+            _ => None,
+        };
+        self.arg(n, 0, &At::Flat, guard)
     }
 
     pub(super) fn cat(&mut self, n: u32, dim: usize, at: &At, guard: Option<Val>) -> Val {

@@ -16,7 +16,7 @@ use crate::fusion::state::State;
 use crate::fusion::verify;
 use crate::graph::*;
 use crate::ids::*;
-use crate::kernels::ir::{Access, Form, Geometry};
+use crate::kernels::ir::{Access, Form, Geometry, Inst, InstOp, Run};
 use crate::kernels::target::*;
 use smallvec::{SmallVec, smallvec};
 use std::panic::Location;

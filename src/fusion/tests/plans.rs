@@ -45,6 +45,32 @@ fn a_transposed_read_of_a_dying_input_is_not_done_in_place() {
     assert!(b.plan(DeviceKind::Gpu).buffers.iter().all(|b| b.in_place_of.is_none()));
 }
 
+/// `a = a .* w; a(2:99,3:48) += 1; a(50,25) += 3`
+#[test]
+fn an_array_that_is_updated_in_slices_by_what_they_hold_is_read_where_it_is_overwritten() {
+    let mut b = Build::new();
+    let (x, w) = (b.input(&[100, 50], true), b.input(&[100, 50], false));
+    let add = |b: &mut Build, x: X, rows: (usize, usize), columns: (usize, usize), number: f32| {
+        let dims = [rows, columns].map(|(start, len)| SliceDim { start, step: 1, len });
+        let own = b.node(Op::View(View::Slice(dims[..].into())), &[x], &[rows.1, columns.1], DType::F32);
+        let sum = b.apply(ElementOp::Add, &[own, s(number)]);
+        b.node(Op::AssignSlice(dims[..].into()), &[x, sum], &[100, 50], DType::F32)
+    };
+    let x = b.apply(ElementOp::Mul, &[x, w]);
+    let x = add(&mut b, x, (1, 98), (2, 46), 1.0);
+    let x = add(&mut b, x, (49, 1), (24, 1), 3.0);
+    b.output(x);
+    let plan = b.plan(DeviceKind::Gpu);
+    assert_eq!(copies(&plan), 0);
+    let launches = kernels(&plan);
+    assert_eq!(launches.len(), 1);
+    let Program::Kernel(kernel, _) = &launches[0].program else { panic!("generated") };
+    assert_eq!(kernel.operands.iter().map(|o| o.access).collect::<Vec<_>>(), [Access::Read, Access::ReadWrite]);
+    let loads = kernel.insts.iter().filter(|inst| matches!(inst.op, InstOp::Load { .. }));
+    let flat = |inst: &Inst| matches!(inst.op, InstOp::Load { run: Run::Flat, guard: None, .. });
+    assert_eq!(loads.map(flat).collect::<Vec<_>>(), [true, true], "each operand is read once, at the own element");
+}
+
 #[test]
 fn slice_assignments_in_a_row_are_patches_in_place() {
     let mut b = Build::new();

@@ -3,6 +3,7 @@
 //! In: an op, dtypes and arguments. Out: computed blocks ([`host`]) or shader text ([`wgsl`]). What an op means
 //! stands in `graph::semantics`, and beside numbers of another class in `graph::mixed` and `graph::wide`; here is how it is run.
 
+pub(crate) mod chain;
 pub mod host;
 mod host_cast;
 mod loops;

@@ -20,9 +20,11 @@ fn runs_max(lanes: usize) -> usize {
 }
 
 impl Frame<'_> {
-    /// Evaluates one instruction.
+    /// Evaluates one instruction. It is part of the loop over instructions, so that its value goes straight to the others:
+    /// a value that is returned in halves and copied as a whole stalls for as long as a short instruction takes.
+    #[inline(always)]
     pub(super) fn instruction(&mut self, at: usize, place: &Place) -> Value {
-        let inst = &self.scene.kernel.insts[at];
+        let inst = &self.kernel.insts[at];
         match &inst.op {
             InstOp::Param(slot) => Value::Scalar(self.parameter(*slot, inst.dtype)),
             InstOp::Flat => place.flat,
@@ -114,7 +116,7 @@ impl Frame<'_> {
             return Value::Block(ready);
         }
         let lanes = place.lanes;
-        let dtype = self.scene.kernel.insts[at].dtype;
+        let dtype = self.kernel.insts[at].dtype;
         let width = dtype.bytes();
         let source = self.scene.operands[from as usize];
         if let Some(on) = guard
@@ -159,6 +161,10 @@ impl Frame<'_> {
     }
 
     fn apply(&mut self, at: usize, op: ElementOp, args: &[Val], place: &Place) -> Value {
+        let stage = self.stage;
+        if let Some(chain) = &stage.chains[at] {
+            return self.chain(at, chain, place);
+        }
         let mut in_runs = None;
         if op == ElementOp::Select {
             in_runs = self.select_runs(at, args, place);
@@ -168,7 +174,7 @@ impl Frame<'_> {
         if let Some(value) = in_runs {
             return value;
         }
-        let output = self.scene.kernel.insts[at].dtype;
+        let output = self.kernel.insts[at].dtype;
         let input = self.dtype(args[if op == ElementOp::Select { 1 } else { 0 }]);
         let mut list: SmallVec<[HostArg<'_>; 3]> = SmallVec::new();
         let mut uniform = true;
@@ -209,7 +215,7 @@ impl Frame<'_> {
         range: Option<(Val, Val)>,
         place: &Place,
     ) -> Value {
-        let dtype = self.scene.kernel.insts[at].dtype;
+        let dtype = self.kernel.insts[at].dtype;
         let width = dtype.bytes();
         let key: [u32; 5] = std::array::from_fn(|n| self.scene.params[key as usize + n]);
         let range = range.map(|(low, span)| match (self.value(low), self.value(span)) {
@@ -297,10 +303,10 @@ impl Frame<'_> {
 
     /// Does one store of the stage.
     pub(super) fn store(&mut self, number: usize, place: &Place) {
-        let store = &self.scene.kernel.stores[number];
+        let store = &self.kernel.stores[number];
         let lanes = place.lanes;
         let target = self.scene.operands[store.operand as usize];
-        let width = self.scene.kernel.operands[store.operand as usize].dtype.bytes();
+        let width = self.kernel.operands[store.operand as usize].dtype.bytes();
         let guard = match self.guard(store.guard, lanes) {
             Ok(false) => return,
             Ok(true) => None,

@@ -140,6 +140,8 @@ thread_local! {
 pub(super) struct Frame<'a> {
     /// What is run.
     pub scene: &'a Scene<'a>,
+    /// The kernel that the pass is of: the scene's, or what known answers leave of it (`peel`).
+    pub kernel: &'a Kernel,
     /// The pass.
     pub stage: &'a Stage,
     /// The folds' accumulators.
@@ -180,6 +182,7 @@ impl<'a> Frame<'a> {
         }
         Frame {
             scene,
+            kernel: scene.kernel,
             stage,
             folds: SmallVec::new(),
             mode: FoldMode::Accumulate,
@@ -188,6 +191,15 @@ impl<'a> Frame<'a> {
             register_bytes,
             arena,
         }
+    }
+
+    /// Goes over to another pass of the same instructions, between blocks.
+    pub fn enter(&mut self, kernel: &'a Kernel, stage: &'a Stage) {
+        let lines_needed = ((stage.registers + SPARE) * self.register_bytes).div_ceil(64);
+        if self.arena.memory.len() < lines_needed {
+            self.arena.memory = lines(lines_needed * 64);
+        }
+        (self.kernel, self.stage) = (kernel, stage);
     }
 
     /// A value of the current block.
@@ -207,7 +219,7 @@ impl<'a> Frame<'a> {
 
     /// The dtype of a value.
     pub fn dtype(&self, val: Val) -> DType {
-        self.scene.kernel.inst(val).dtype
+        self.kernel.inst(val).dtype
     }
 
     fn register_at(&mut self, number: usize) -> *mut u8 {
@@ -228,7 +240,7 @@ impl<'a> Frame<'a> {
         match self.stage.direct[at] {
             NONE => self.register(at),
             operand => {
-                let width = self.scene.kernel.insts[at].dtype.bytes();
+                let width = self.kernel.insts[at].dtype.bytes();
                 self.scene.operands[operand as usize].span(width, place.natural, place.lanes)
             }
         }
@@ -340,8 +352,13 @@ impl<'a> Frame<'a> {
 
     /// Evaluates the stage at a place, stores included.
     pub fn evaluate(&mut self, place: &Place) {
-        debug_assert!(place.lanes <= BLOCK && place.lanes > 0);
         self.blocks += 1;
+        self.evaluate_part(place);
+    }
+
+    /// Evaluates the stage at a place that is part of a block.
+    pub fn evaluate_part(&mut self, place: &Place) {
+        debug_assert!(place.lanes <= BLOCK && place.lanes > 0);
         let stage = self.stage;
         for &at in &stage.order {
             let value = self.instruction(at as usize, place);

@@ -2,8 +2,9 @@
 //! of columns, so that indices are lines in each and views are read where they lie.
 
 use super::frame::{BLOCK, Frame, Place, Scene, Value};
+use super::peel::Columns;
 use super::pool::Pool;
-use super::stage::Stage;
+use super::stage::{Passes, Stage};
 use crate::kernels::ir::{IndexOp, InstOp};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -64,7 +65,8 @@ fn column(scene: &Scene<'_>, stage: &Stage, elements: usize) -> Option<usize> {
 }
 
 /// Runs over all elements. Returns the number of blocks.
-pub(super) fn run(scene: &Scene<'_>, stage: &Stage, elements: u32, pool: &Pool) -> u64 {
+pub(super) fn run(scene: &Scene<'_>, passes: &Passes, elements: u32, pool: &Pool) -> u64 {
+    let stage = &passes.main;
     let elements = elements as usize;
     let cut = Blocks::new(elements, column(scene, stage, elements));
     let blocks = cut.count();
@@ -73,27 +75,48 @@ pub(super) fn run(scene: &Scene<'_>, stage: &Stage, elements: u32, pool: &Pool) 
     let parallel = pool.is_worth_waking(elements.saturating_mul(stage.order.len()));
     let evaluated = AtomicU64::new(0);
     pool.run(blocks.div_ceil(group), parallel, |tasks| {
-        let mut frame = None;
+        let mut worker = None;
         for task in tasks {
-            let frame = frame.get_or_insert_with(|| Frame::new(scene, stage));
+            let worker = worker.get_or_insert_with(|| Worker::new(scene, passes, cut.column));
             for block in task * group..((task + 1) * group).min(blocks) {
-                let (start, lanes) = cut.block(block);
-                if lanes == 0 {
-                    continue;
-                }
-                let natural = start as u32;
-                frame.evaluate(&Place {
-                    lanes,
-                    natural,
-                    flat: Value::line(natural, if lanes > 1 { 1 } else { 0 }),
-                    outer: Value::Absent,
-                    inner: Value::Absent,
-                });
+                worker.block(&cut, block);
             }
         }
-        evaluated.fetch_add(frame.map_or(0, |f| f.blocks), Relaxed);
+        evaluated.fetch_add(worker.map_or(0, |worker| worker.frame.blocks), Relaxed);
     });
     evaluated.into_inner()
+}
+
+struct Worker<'a> {
+    stage: &'a Stage,
+    frame: Frame<'a>,
+    columns: Option<Columns<'a>>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(scene: &'a Scene<'a>, passes: &'a Passes, column: usize) -> Worker<'a> {
+        let columns = passes.peeled.as_ref().map(|peeled| Columns::new(scene, peeled, column));
+        Worker { stage: &passes.main, frame: Frame::new(scene, &passes.main), columns }
+    }
+
+    fn block(&mut self, cut: &Blocks, number: usize) {
+        let (start, lanes) = cut.block(number);
+        if lanes == 0 {
+            return;
+        }
+        let natural = start as u32;
+        if let Some(columns) = &mut self.columns {
+            let column = start / cut.column;
+            let (begin, number) = (column * cut.column, column as u32);
+            let height = cut.column.min(cut.elements - begin);
+            if columns.evaluate(&mut self.frame, number, height, (start - begin) as u32, lanes) {
+                return;
+            }
+            self.frame.enter(self.frame.scene.kernel, self.stage);
+        }
+        let flat = Value::line(natural, if lanes > 1 { 1 } else { 0 });
+        self.frame.evaluate(&Place { lanes, natural, flat, outer: Value::Absent, inner: Value::Absent });
+    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@
 //!
 //! A worker evaluates the kernel's instructions one after the other over a block of about a thousand lanes;
 //! indices stay symbolic (runs) as long as they can, loads borrow operand memory where lanes are neighbours,
-//! and a value that is stored anyway is computed in place. Reductions and scans choose whether lanes run along
-//! the reduced or the kept elements by shape alone.
+//! and a value that is stored anyway is computed in place. Arithmetic on floats in a row is one instruction (`chain`). A
+//! map over columns is cut where conditions on indices change, and each segment has a pass without conditions (`peel`).
+//! Reductions and scans choose whether lanes run along the reduced or the kept elements by shape alone.
 //!
 //! Must hold:
 //! - EVAL-1: every access is inside of its operand.
@@ -17,6 +18,7 @@
 
 mod across;
 mod block;
+mod chain;
 mod check;
 mod frame;
 mod index;
@@ -26,6 +28,7 @@ mod moments;
 mod monoid;
 mod number;
 mod operand;
+mod peel;
 mod pool;
 mod reduce;
 mod running;
@@ -75,7 +78,7 @@ pub fn run(
         let blocks = match (kernel.form, *geometry) {
             (Form::Map, Geometry::Map { elements }) => {
                 let in_tiles = passes.tiled.as_ref().and_then(|tiled| across::run(&scene, tiled, elements, pool));
-                in_tiles.unwrap_or_else(|| map::run(&scene, &passes.main, elements, pool))
+                in_tiles.unwrap_or_else(|| map::run(&scene, &passes, elements, pool))
             }
             (Form::Reduce { inner_fast }, Geometry::Reduce { outer, inner }) => {
                 reduce::run(&scene, &passes, outer, inner, inner_fast, pool)?

@@ -71,8 +71,8 @@ impl Frame<'_> {
         place: &Place,
     ) -> Option<Value> {
         let lanes = place.lanes;
-        let width = self.scene.kernel.insts[at].dtype.bytes();
-        let is_read_only = self.scene.kernel.operands[operand as usize].access == Access::Read;
+        let width = self.kernel.insts[at].dtype.bytes();
+        let is_read_only = self.kernel.operands[operand as usize].access == Access::Read;
         let (mut one, mut other) = ([NO_PIECE; 1], [NO_PIECE; 1]);
         let (runs, on) = (self.runs(index, lanes, &mut one)?, self.runs(guard, lanes, &mut other)?);
         if is_read_only && let Some(first) = read_in_place(on, runs, lanes, source.elements(width)) {
@@ -95,7 +95,7 @@ impl Frame<'_> {
 
     /// A select whose condition is in runs, or the same for all lanes.
     pub(super) fn select_runs(&mut self, at: usize, args: &[Val], place: &Place) -> Option<Value> {
-        let dtype = self.scene.kernel.insts[at].dtype;
+        let dtype = self.kernel.insts[at].dtype;
         let mut one = [NO_PIECE; 1];
         match self.value(args[0]) {
             Value::Scalar(answer) => {

@@ -8,6 +8,8 @@
 //!   select's value may be one of its arguments, whose registers are needed as long as it is.
 
 use super::across::Tiled;
+use super::chain::{self, Chain};
+use super::peel::Peeled;
 use crate::graph::ElementOp;
 use crate::kernels::ir::{Access, Form, Inst, InstOp, Kernel, Level, Run, Store, Val};
 use smallvec::SmallVec;
@@ -28,6 +30,8 @@ pub(super) struct Stage {
     pub registers: usize,
     /// The operand whose memory an instruction's block is, where its value is stored there anyway.
     pub direct: Vec<u16>,
+    /// The chain of each instruction of the kernel that ends one. The order has no other ops of chains.
+    pub chains: Vec<Option<Box<Chain>>>,
     /// Loads whose block must be a copy, since the operand is written before the value is used up.
     pub copied: Vec<bool>,
 }
@@ -60,6 +64,8 @@ pub(super) struct Passes {
     pub finish: Stage,
     /// `Part::Indices` and `Part::Rows` of a kernel with loads that run across.
     pub tiled: Option<Tiled>,
+    /// `Part::Whole` of a `Map` by the answers to its conditions on indices, if it has index arithmetic.
+    pub peeled: Option<Peeled>,
 }
 
 impl Passes {
@@ -73,7 +79,8 @@ impl Passes {
         let tiled = kernel
             .across()
             .map(|_| Tiled { indices: Stage::new(kernel, Part::Indices), rows: Stage::new(kernel, Part::Rows) });
-        Passes { uniform, main, finish, tiled }
+        let peeled = if kernel.form == Form::Map { Peeled::of(kernel, &main) } else { None };
+        Passes { uniform, main, finish, tiled, peeled }
     }
 }
 
@@ -120,7 +127,8 @@ fn choices(inst: &Inst) -> &[Val] {
     }
 }
 
-fn store_values(store: &Store) -> impl Iterator<Item = Val> {
+/// The values that a store reads.
+pub(super) fn store_values(store: &Store) -> impl Iterator<Item = Val> {
     [Some(store.value), store.index, store.guard].into_iter().flatten()
 }
 
@@ -208,10 +216,22 @@ impl Stage {
                 inst.level != Level::Reduced || matches!(inst.op, InstOp::Reduce { .. })
             });
         }
-        let mut stage = Stage { order, stores, ..Stage::default() };
+        let chains = match part {
+            Part::Uniform => vec![None; kernel.insts.len()],
+            _ => chain::find(kernel, &mut order, &stores),
+        };
+        let mut stage = Stage { order, stores, chains, ..Stage::default() };
         stage.allocate(kernel, part);
-        stage.find_direct(kernel);
+        stage.find_direct(kernel, part);
         stage
+    }
+
+    /// Calls `f` with every argument of an instruction of the order, those of its chain in the place of its own.
+    pub fn arguments(&self, kernel: &Kernel, at: u32, f: impl FnMut(Val)) {
+        match &self.chains[at as usize] {
+            Some(chain) => chain.arguments(f),
+            None => arguments(&kernel.insts[at as usize], f),
+        }
     }
 
     /// Linear scan: a register is free again after the last use of its value.
@@ -219,7 +239,7 @@ impl Stage {
         const END: u32 = u32::MAX;
         let mut last_use = vec![0u32; kernel.insts.len()];
         for (position, &at) in self.order.iter().enumerate() {
-            arguments(&kernel.insts[at as usize], |v| last_use[v.0 as usize] = position as u32);
+            self.arguments(kernel, at, |v| last_use[v.0 as usize] = position as u32);
         }
         for &store in &self.stores {
             store_values(&kernel.stores[store as usize]).for_each(|v| last_use[v.0 as usize] = END);
@@ -255,7 +275,29 @@ impl Stage {
         }
     }
 
-    fn find_direct(&mut self, kernel: &Kernel) {
+    /// Whether the chain that makes a value may write it over the elements of an operand: they are loaded only at the lanes
+    /// where they are written, and no other instruction reads them later.
+    fn is_read_before(&self, kernel: &Kernel, operand: u16, value: Val) -> bool {
+        if self.chains[value.0 as usize].is_none() {
+            return false;
+        }
+        let loads = |v: Val| matches!(kernel.inst(v).op, InstOp::Load { operand: from, .. } if from == operand);
+        let stays = |at: &u32| match kernel.insts[*at as usize].op {
+            InstOp::Load { operand: from, index, guard, .. } if from == operand => {
+                kernel.inst(index).op == InstOp::Flat && guard.is_none()
+            }
+            _ => !choices(&kernel.insts[*at as usize]).iter().copied().any(loads),
+        };
+        let written = self.order.iter().position(|&at| at == value.0);
+        let mut is_read_later = false;
+        for &at in self.order.iter().skip(written.map_or(0, |at| at + 1)) {
+            self.arguments(kernel, at, |v| is_read_later |= loads(v));
+        }
+        let is_stored = self.stores.iter().flat_map(|&at| store_values(&kernel.stores[at as usize])).any(loads);
+        self.order.iter().all(stays) && !is_read_later && !is_stored
+    }
+
+    fn find_direct(&mut self, kernel: &Kernel, part: Part) {
         self.direct = vec![NONE; kernel.insts.len()];
         self.copied = vec![false; kernel.insts.len()];
         for &number in &self.stores {
@@ -265,7 +307,9 @@ impl Stage {
             let inst = kernel.inst(store.value);
             let makes_block = matches!(inst.op, InstOp::Apply(..) | InstOp::Load { .. } | InstOp::Random { .. });
             let natural = store.index.is_none() && store.guard.is_none();
-            if operand.access == Access::Write && alone && natural && makes_block {
+            let is_free = operand.access == Access::Write
+                || (part == Part::Whole && self.is_read_before(kernel, store.operand, store.value));
+            if is_free && alone && natural && makes_block {
                 self.direct[store.value.0 as usize] = store.operand;
             }
             let mut stored: SmallVec<[Val; 4]> = store_values(store).collect();
@@ -293,15 +337,15 @@ mod tests {
     use crate::kernels::ir::{Form, Operand, Run};
     use smallvec::smallvec;
 
-    /// `y = ((x + x) + x) + ...`, 40 times.
-    fn chain() -> Kernel {
+    /// `y = op(op(op(x, x), x), ...)`, 40 times.
+    fn chain(op: ElementOp) -> Kernel {
         let element = |op| Inst { op, dtype: DType::F32, level: Level::Element };
         let mut insts = vec![
             Inst { op: InstOp::Flat, dtype: DType::U32, level: Level::Element },
             element(InstOp::Load { operand: 0, index: Val(0), run: Run::Flat, guard: None }),
         ];
         for n in 0..40 {
-            insts.push(element(InstOp::Apply(ElementOp::Add, smallvec![Val(n + 1), Val(1)])));
+            insts.push(element(InstOp::Apply(op, smallvec![Val(n + 1), Val(1)])));
         }
         let operand = |access| Operand { dtype: DType::F32, access, tiled: true, segments: 1 };
         Kernel {
@@ -317,16 +361,37 @@ mod tests {
 
     #[test]
     fn a_chain_of_forty_ops_needs_three_registers_and_its_last_op_writes_the_output() {
-        let kernel = chain();
+        let kernel = chain(ElementOp::Max);
         let stage = Stage::new(&kernel, Part::Whole);
         assert_eq!(stage.order.len(), 42);
         assert!(stage.registers <= 4, "{} registers", stage.registers);
         assert_eq!(stage.direct[41], 1);
         assert_eq!(stage.direct[40], NONE);
         for &at in &stage.order {
-            arguments(&kernel.insts[at as usize], |v| {
+            stage.arguments(&kernel, at, |v| {
                 assert_ne!(stage.register[v.0 as usize], stage.register[at as usize], "EVAL-2");
             });
         }
+    }
+
+    #[test]
+    fn arithmetic_in_a_row_is_evaluated_in_chains_of_sixteen() {
+        let kernel = chain(ElementOp::Add);
+        let stage = Stage::new(&kernel, Part::Whole);
+        // The flat index, the load, and the ends of three chains. The first op reads `x` twice.
+        assert_eq!(stage.order, [0, 1, 17, 33, 41]);
+        assert_eq!(stage.direct[41], 1);
+    }
+
+    #[test]
+    fn an_operand_is_written_in_place_where_nothing_reads_it_later() {
+        let mut kernel = chain(ElementOp::Add);
+        kernel.operands = vec![Operand { access: Access::ReadWrite, ..kernel.operands[0] }];
+        kernel.stores[0].operand = 0;
+        let stage = Stage::new(&kernel, Part::Whole);
+        assert_eq!(stage.direct[41], 0, "the last chain reads it, and writes over it");
+        kernel.stores[0].value = Val(33);
+        kernel.stores.push(Store { operand: 0, index: Some(Val(0)), value: Val(41), guard: None });
+        assert_eq!(Stage::new(&kernel, Part::Whole).direct[33], NONE, "the last chain reads it after that");
     }
 }

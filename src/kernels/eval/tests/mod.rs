@@ -3,5 +3,6 @@
 mod build;
 mod maps;
 mod naive;
+mod peeled;
 mod reductions;
 mod scans;
