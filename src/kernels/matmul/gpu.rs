@@ -206,6 +206,8 @@ mod tests {
         for (transpose_a, transpose_b) in [(true, false), (false, true), (true, true)] {
             all.push(Case { transpose_a, transpose_b, batch: 2, ..case(70, 20, 35) });
         }
+        // Two bands of tiles.
+        all.push(case(610, 70, 5));
         all.push(case(4, 4, 0));
         all.push(case(2, 3, TERMS_MAX as usize + 100));
         all.push(Case { batch: 3, ..case(5, 6, 7) });

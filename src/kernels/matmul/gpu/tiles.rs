@@ -19,6 +19,9 @@ use crate::kernels::wgsl::pieces::{Module, OWN_WORDS};
 use crate::kernels::wgsl::types::{storage, vector, zero};
 use std::fmt::Write;
 
+/// Tiles down that workgroups take before the next tile across.
+const BAND: u32 = 8;
+
 /// How an operand's tile is loaded.
 struct Side {
     name: &'static str,
@@ -77,8 +80,12 @@ pub(super) fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b:
         "    let tiles = tiles_m * tiles_n;
     let slice = index / (tiles * batch);
     let page = index / tiles % batch;
-    let row0 = (index % tiles_m) * {height}u;
-    let column0 = (index / tiles_m % tiles_n) * {width}u;
+    // Workgroups that run side by side share the rows of a band, and few columns: what they read stays in the cache.
+    let band = index % tiles / ({BAND}u * tiles_n);
+    let in_band = index % tiles % ({BAND}u * tiles_n);
+    let band_tiles = min(tiles_m - {BAND}u * band, {BAND}u);
+    let row0 = ({BAND}u * band + in_band % band_tiles) * {height}u;
+    let column0 = in_band / band_tiles * {width}u;
     let pages = (slice * batch + page) * m * n;
     // Eight by four neighbours read few different vectors. Where the numbers of two differ in the second bit they read
     // the same vector of a, in the first bit of b: such reads of 16 bytes are served together.
