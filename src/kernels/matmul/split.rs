@@ -14,7 +14,7 @@ const SLICE_TERMS_MIN: u32 = 512;
 /// Workgroups of tiles that fill a large GPU.
 const GROUPS_WANTED: u64 = 256;
 /// Large tiles from which on a product has enough of them.
-const LARGE_TILES_MIN: u64 = 128;
+const LARGE_TILES_MIN: u64 = 256;
 /// Workgroups that fill a large GPU where they wait for memory rather than compute.
 const READING_GROUPS_WANTED: u64 = 2048;
 /// Lines of the shorter side, and of the longer one, up to which a product reads more than it computes.
@@ -67,9 +67,8 @@ impl Tiling {
     const OF_32: Tiling = Tiling { across: 16, down: 16, rows: 1, columns: 1, lanes: 2, depth: 16 };
     const OF_64: Tiling = Tiling { across: 16, down: 16, rows: 1, columns: 1, lanes: 4, depth: 16 };
     const OF_128: Tiling = Tiling { across: 16, down: 8, rows: 2, columns: 2, lanes: 4, depth: 8 };
-    /// Of doubles, 64 by 64 and 128 by 32.
-    const WIDE_OF_64: Tiling = Tiling { across: 16, down: 16, rows: 2, columns: 2, lanes: 2, depth: 8 };
-    const WIDE_OF_128: Tiling = Tiling { across: 16, down: 8, rows: 4, columns: 2, lanes: 2, depth: 8 };
+    /// Of doubles, 64 by 64.
+    const WIDE_OF_64: Tiling = Tiling { across: 8, down: 16, rows: 4, columns: 2, lanes: 2, depth: 8 };
 
     /// Every tiling, with a dtype that it serves.
     #[cfg(test)]
@@ -80,8 +79,8 @@ impl Tiling {
             (single, Tiling::OF_32),
             (single, Tiling::OF_64),
             (single, Tiling::OF_128),
+            (wide, Tiling::OF_32),
             (wide, Tiling::WIDE_OF_64),
-            (wide, Tiling::WIDE_OF_128),
         ]
     }
 
@@ -141,7 +140,7 @@ impl Way {
             (_, ..=16, _) => return Way::Tiles(Tiling::OF_16),
             (_, _, ..=32) => return Way::Tiles(Tiling::OF_32),
             (false, ..) => (Tiling::OF_64, Tiling::OF_128),
-            (true, ..) => (Tiling::WIDE_OF_64, Tiling::WIDE_OF_128),
+            (true, ..) => return Way::Tiles(Tiling::WIDE_OF_64),
         };
         let tiles = |tiling| Way::Tiles(tiling).tiles(m, n) * batch as u64;
         // Large tiles read less, but they are few, and more of them may lie beyond the edges.

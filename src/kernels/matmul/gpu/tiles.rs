@@ -271,23 +271,54 @@ fn results(tiling: Tiling) -> String {
         let _ = writeln!(text, "    s{r}_{c} = t{r}_{c} + s{r}_{c};");
     }
     text.push_str("    let row = row0 + x;\n    let column = column0 + y;\n");
+    text.push_str(&before(tiling));
     for (r, c) in sums(tiling) {
-        let (block, lane) = (c / tiling.lanes, c % tiling.lanes);
-        let column = block * tiling.down + lane * tiling.slots_across();
+        let column = column_of(c, tiling);
         for lane in 0..tiling.lanes {
-            let row = r * tiling.across + lane * tiling.slots_down();
+            let row = row_of(r, lane, tiling);
             let sum = if tiling.lanes == 1 { format!("s{r}_{c}") } else { format!("s{r}_{c}.{}", component(lane)) };
             let _ = write!(
                 text,
                 "    if (row + {row}u < rows && column + {column}u < columns) {{
-        let place = pages + row + {row}u + m * (column + {column}u);
-        var sum = {sum};
-        if (start > 0u) {{ sum = load_result(place) + sum; }}
-        store_result(place, sum);
+        store_result(pages + row + {row}u + m * (column + {column}u), {sum});
     }}
 "
             );
         }
     }
     text
+}
+
+/// Adds the results of the pass before. They are loaded together, and what lies beyond the last row or column is loaded
+/// as that one: loads that each wait for a condition wait for one another, too.
+fn before(tiling: Tiling) -> String {
+    let vec_of = |loads: Vec<String>| match tiling.lanes {
+        1 => loads[0].clone(),
+        lanes => format!("vec{lanes}({})", loads.join(", ")),
+    };
+    let mut text = "    if (start > 0u && live) {\n".to_string();
+    for (r, lane) in (0..tiling.rows).flat_map(|r| (0..tiling.lanes).map(move |lane| (r, lane))) {
+        let row = row_of(r, lane, tiling);
+        let _ = writeln!(text, "        let row{r}_{lane} = pages + min(row + {row}u, m - 1u);");
+    }
+    for c in 0..tiling.columns * tiling.lanes {
+        let column = column_of(c, tiling);
+        let _ = writeln!(text, "        let column{c} = m * min(column + {column}u, n - 1u);");
+    }
+    for (r, c) in sums(tiling) {
+        let loads = (0..tiling.lanes).map(|lane| format!("load_result(row{r}_{lane} + column{c})")).collect();
+        let _ = writeln!(text, "        s{r}_{c} = {} + s{r}_{c};", vec_of(loads));
+    }
+    text.push_str("    }\n");
+    text
+}
+
+/// The row of a lane of a block, from the invocation's first one.
+fn row_of(block: u32, lane: u32, tiling: Tiling) -> u32 {
+    block * tiling.across + lane * tiling.slots_down()
+}
+
+/// The column of an accumulator, from the invocation's first one.
+fn column_of(c: u32, tiling: Tiling) -> u32 {
+    c / tiling.lanes * tiling.down + c % tiling.lanes * tiling.slots_across()
 }
