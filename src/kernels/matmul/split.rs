@@ -24,6 +24,9 @@ const READING_MAX: (u32, u32) = (32, 64);
 pub(super) const RUN: u32 = 16;
 /// The terms that a running sum on the second level of the tree takes: slices are multiples of it.
 pub(super) const BLOCK: u32 = 128;
+/// Workgroup memory that other tiles take at most: every device has it.
+#[cfg(feature = "gpu")]
+const TILES_BYTES: u32 = 16 << 10;
 /// Workgroup memory that tiles of doubles take at most. A device with less computes in f32 alone.
 #[cfg(feature = "gpu")]
 pub const WIDE_TILES_BYTES: u32 = 24 << 10;
@@ -43,7 +46,7 @@ pub(super) enum Way {
 
 /// The part of a result that a workgroup computes from tiles of the operands. An invocation has `rows` by `columns`
 /// blocks of `lanes` by `lanes` elements. A tile of an operand has `depth` terms. Workgroup memory
-/// holds two tiles of each operand: at most 16 KiB of singles, and [`WIDE_TILES_BYTES`] of doubles.
+/// holds two tiles of each operand: at most 16 KiB of singles, and 24 KiB of doubles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
 pub(super) struct Tiling {
@@ -71,7 +74,7 @@ impl Tiling {
     const WIDE_OF_64: Tiling = Tiling { across: 8, down: 16, rows: 4, columns: 2, lanes: 2, depth: 8 };
 
     /// Every tiling, with a dtype that it serves.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "gpu"))]
     pub fn all() -> [(DType, Tiling); 6] {
         let [single, wide] = [DType::F32, DType::F64];
         [
@@ -88,6 +91,19 @@ impl Tiling {
     #[cfg(feature = "gpu")]
     pub fn invocations(self) -> u32 {
         self.across * self.down
+    }
+
+    /// Workgroup memory of two tiles of each operand, with so many vectors of padding a term.
+    #[cfg(feature = "gpu")]
+    fn bytes(self, dtype: DType, padding: u32) -> u32 {
+        let vectors = 2 * self.depth * (self.slots_down() + self.slots_across() + padding);
+        vectors * self.lanes * if dtype.is_wide() { 8 } else { 4 }
+    }
+
+    /// Whether there is room for a vector of padding for each term of both operands.
+    #[cfg(feature = "gpu")]
+    pub fn has_padding(self, dtype: DType) -> bool {
+        self.bytes(dtype, 2) <= if dtype.is_wide() { WIDE_TILES_BYTES } else { TILES_BYTES }
     }
 
     /// Vectors of rows of a tile.
@@ -242,11 +258,10 @@ mod tests {
     #[cfg(feature = "gpu")]
     #[test]
     fn tiles_fit_the_workgroup_memory_that_every_device_has() {
-        for (dtype, bytes, most) in [(DType::F32, 4, 16 << 10), (DType::F64, 8, WIDE_TILES_BYTES)] {
+        for (dtype, most) in [(DType::F32, TILES_BYTES), (DType::F64, WIDE_TILES_BYTES)] {
             for (m, n) in [(5, 5), (16, 16), (17, 17), (8, 4096), (64, 64), (1000, 1000), (1 << 14, 1 << 14)] {
                 let Way::Tiles(tiling) = Way::of(dtype, m, n, 1) else { panic!("{m} x {n} is thin") };
-                let lines = (tiling.slots_down() + tiling.slots_across()) * tiling.lanes;
-                assert!(2 * lines * tiling.depth * bytes <= most, "{dtype} {m} x {n}: {tiling:?}");
+                assert!(tiling.bytes(dtype, 0) <= most, "{dtype} {m} x {n}: {tiling:?}");
             }
         }
     }

@@ -33,7 +33,7 @@ struct Side {
     lines_are_neighbours: bool,
     slots: u32,
     /// Vectors between a slot's neighbouring terms in workgroup memory. Where an invocation's neighbours store
-    /// neighbouring terms, it is odd, so that these lie in different banks.
+    /// neighbouring terms, it is odd if there is room, so that these lie in different banks.
     pitch: u32,
 }
 
@@ -44,6 +44,7 @@ pub(super) fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b:
     for (name, segments) in ["a", "b", "result"].iter().zip(segments) {
         module.operand(name, ty, *segments);
     }
+    let padding = tiling.has_padding(dtype) as u32;
     let sides = [
         Side {
             name: "a",
@@ -52,7 +53,7 @@ pub(super) fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b:
             stride: if transpose_a { "k" } else { "m" },
             lines_are_neighbours: !transpose_a,
             slots: tiling.slots_down(),
-            pitch: tiling.slots_down() + transpose_a as u32,
+            pitch: tiling.slots_down() + padding * transpose_a as u32,
         },
         Side {
             name: "b",
@@ -61,7 +62,7 @@ pub(super) fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b:
             stride: if transpose_b { "n" } else { "k" },
             lines_are_neighbours: transpose_b,
             slots: tiling.slots_across(),
-            pitch: tiling.slots_across() + !transpose_b as u32,
+            pitch: tiling.slots_across() + padding * !transpose_b as u32,
         },
     ];
     let vec = vector(ty, tiling.lanes);
