@@ -5,7 +5,7 @@ mod common;
 #[path = "common/exact.rs"]
 mod exact;
 
-use common::{runtimes, session, values};
+use common::{counted, runtimes, session, unfolded, values, wait};
 use exact::Exact;
 use tidemill::testing::rounds;
 use tidemill::{Array, DType, Session};
@@ -121,4 +121,43 @@ fn a_gram_matrix_of_many_rows_and_pages_of_products_hold_their_bound() {
             assert_bound(&what, got, exact((0..k).map(|_| (tenths, 1.0))), k, eps);
         }
     }
+}
+
+#[test]
+fn a_product_is_one_dispatch_for_all_its_pages_and_two_where_its_terms_are_cut() {
+    for (device, runtime) in unfolded(|b| b) {
+        let s = session(&runtime);
+        for (m, n, k, pages, dispatches) in [(64, 64, 64, 200, 1), (70, 65, 33, 50, 1), (20, 20, 3000, 1, 2)] {
+            let source = |shape: [usize; 3]| {
+                let data: Vec<f32> = (0..shape.iter().product()).map(|at| (at % 13) as f32 - 6.0).collect();
+                s.from_vec(data, shape).unwrap()
+            };
+            let (a, b) = (source([m, k, pages]), source([k, n, pages]));
+            let (product, did) = counted(&runtime, || {
+                let product = a.matmul(&b);
+                wait(product.eval()).unwrap();
+                product
+            });
+            let what = format!("{pages} of {m} x {k} x {n} on {device}");
+            assert_eq!(did.kernels, 1, "{what}");
+            let words = (pages * (m * k + k * n), pages * m * n);
+            let moved = (did.bytes_kernel_read / 4, did.bytes_kernel_written / 4);
+            assert_eq!(moved, (words.0 as u64, words.1 as u64), "{what}");
+            if device == "gpu" {
+                assert_eq!(did.dispatches, dispatches, "{what}");
+            }
+            let last: f64 = (0..k).map(|p| term(m, k, pages, m - 1, p) * factor(n, k, pages, p, n - 1)).sum();
+            assert_eq!(values(&product).last(), Some(&last), "{what}");
+        }
+    }
+}
+
+/// An element of the last page of the left factor, small integers in storage order.
+fn term(m: usize, k: usize, pages: usize, row: usize, p: usize) -> f64 {
+    ((m * k * (pages - 1) + row + m * p) % 13) as f64 - 6.0
+}
+
+/// An element of the last page of the right factor.
+fn factor(n: usize, k: usize, pages: usize, p: usize, column: usize) -> f64 {
+    ((k * n * (pages - 1) + p + k * column) % 13) as f64 - 6.0
 }

@@ -151,7 +151,7 @@ fn sum_of_partials(
 mod tests {
     use super::*;
     use crate::kernels::matmul::cases::{self, Case};
-    use crate::kernels::matmul::split::TERMS_MAX;
+    use crate::kernels::matmul::split::{TERMS_MAX, Tiling};
     use crate::kernels::wgsl::harness::{floats, floats64, gpu, sample, words, words64};
 
     fn case(m: usize, n: usize, k: usize) -> Case {
@@ -160,8 +160,14 @@ mod tests {
 
     /// A product of doubles, in storage order, as the GPU computes it of elements of a dtype.
     fn product(library: &Library, dtype: DType, a: &[f64], b: &[f64]) -> Option<Vec<f64>> {
-        let gpu = gpu()?;
         let Library::MatMul { m, n, batch, .. } = *library else { return None };
+        product_by(Way::of(dtype, m, n, batch), library, dtype, a, b)
+    }
+
+    /// The same, made in a certain way.
+    fn product_by(way: Way, library: &Library, dtype: DType, a: &[f64], b: &[f64]) -> Option<Vec<f64>> {
+        let gpu = gpu()?;
+        let Library::MatMul { m, n, k, batch, .. } = *library else { return None };
         let wide = dtype.is_wide();
         if wide && !gpu.target.f64 {
             return None;
@@ -171,7 +177,7 @@ mod tests {
         let outs = (m * n * batch) as usize * if wide { 2 } else { 1 };
         let scratch = library.scratch_words().max(1) as usize;
         let segments = [1, 1, 1, 1];
-        let passes = passes(library, &segments, 30).unwrap();
+        let passes = passes_of(library, way, Split::of(dtype, m, n, k, batch), &segments, 30).unwrap();
         let after = gpu.passes(&passes, &segments, &[encode(a), encode(b), vec![9; outs], vec![7; scratch]]);
         Some(if wide { floats64(&after[2]) } else { floats(&after[2]).iter().map(|&x| x as f64).collect() })
     }
@@ -200,6 +206,8 @@ mod tests {
         for (transpose_a, transpose_b) in [(true, false), (false, true), (true, true)] {
             all.push(Case { transpose_a, transpose_b, batch: 2, ..case(70, 20, 35) });
         }
+        // Two bands of tiles.
+        all.push(case(610, 70, 5));
         all.push(case(4, 4, 0));
         all.push(case(2, 3, TERMS_MAX as usize + 100));
         all.push(Case { batch: 3, ..case(5, 6, 7) });
@@ -273,6 +281,21 @@ mod tests {
     }
 
     #[test]
+    fn all_tilings_add_in_the_same_order() {
+        let layouts = [(false, false), (true, false), (false, true), (true, true)];
+        for (at, (dtype, tiling)) in Tiling::all().into_iter().enumerate() {
+            // Several passes where the terms are not cut, and a rest that fills no run.
+            let (transpose_a, transpose_b) = layouts[at % 4];
+            let case = Case { transpose_a, transpose_b, batch: 2, ..case(75, 70, 1100 + at) };
+            let library = case.library(dtype);
+            let (a, b) = cases::operands(case, "mixed", 0.0, |x| x as f32 as f64);
+            let Some(expected) = product(&library, dtype, &a, &b) else { continue };
+            let got = product_by(Way::Tiles(tiling), &library, dtype, &a, &b);
+            assert_eq!(got.as_ref(), Some(&expected), "{dtype} {tiling:?}");
+        }
+    }
+
+    #[test]
     fn nan_and_infinity_stay_in_their_row_and_column() {
         for (m, n, k) in [(70, 1, 300), (1, 70, 300), (3, 3, 50), (21, 18, 35), (130, 70, 9)] {
             let case = case(m, n, k);
@@ -294,11 +317,15 @@ mod tests {
         let (a, b) = (small(360), small(240));
         let single = |v: &[f64]| v.iter().map(|&x| x as f32).collect::<Vec<_>>();
         let segments = [6, 4, 10, 1];
-        let passes = passes(&case.library(DType::F32), &segments, 6).unwrap();
-        let mut buffers: Vec<Vec<u32>> = single(&a).chunks(64).chain(single(&b).chunks(64)).map(words).collect();
-        buffers.extend((0..11).map(|_| vec![0; 64]));
-        let after = gpu.passes(&passes, &segments, &buffers);
-        assert_eq!(floats(&after[10..20].concat())[..600], single(&naive(case, false, &a, &b)));
+        for (_, tiling) in Tiling::all().into_iter().filter(|(dtype, _)| *dtype == DType::F32) {
+            let split = Split { slices: 1, terms: 64 };
+            let passes = passes_of(&case.library(DType::F32), Way::Tiles(tiling), split, &segments, 6).unwrap();
+            let mut buffers: Vec<Vec<u32>> = single(&a).chunks(64).chain(single(&b).chunks(64)).map(words).collect();
+            buffers.extend((0..11).map(|_| vec![0; 64]));
+            let after = gpu.passes(&passes, &segments, &buffers);
+            let got = &floats(&after[10..20].concat())[..600];
+            assert_eq!(got, single(&naive(case, false, &a, &b)), "{tiling:?}");
+        }
 
         let case = Case { m: 3, n: 2, k: 20_000, batch: 1, transpose_a: false, transpose_b: false };
         let (a, b) = (small(60_000), small(40_000));

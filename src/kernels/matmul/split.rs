@@ -5,15 +5,16 @@
 
 use crate::graph::DType;
 
-/// Terms that one pass over tiles adds to a result: its loops make fewer steps than the 65,535 at which Mesa's software
-/// device stops.
-pub(super) const TERMS_MAX: u32 = 1 << 15;
+/// Terms that one pass over tiles adds to a result.
+pub(super) const TERMS_MAX: u32 = 1024;
 /// Passes that add to one result, one after the other.
-const PASSES_MAX: u32 = 8;
+const PASSES_MAX: u32 = 16;
 /// Terms below which a slice is not worth a workgroup.
 const SLICE_TERMS_MIN: u32 = 512;
 /// Workgroups of tiles that fill a large GPU.
 const GROUPS_WANTED: u64 = 256;
+/// Large tiles from which on a product has enough of them.
+const LARGE_TILES_MIN: u64 = 256;
 /// Workgroups that fill a large GPU where they wait for memory rather than compute.
 const READING_GROUPS_WANTED: u64 = 2048;
 /// Lines of the shorter side, and of the longer one, up to which a product reads more than it computes.
@@ -22,7 +23,10 @@ const READING_MAX: (u32, u32) = (32, 64);
 #[cfg(feature = "gpu")]
 pub(super) const RUN: u32 = 16;
 /// The terms that a running sum on the second level of the tree takes: slices are multiples of it.
-pub(super) const BLOCK: u32 = 64;
+pub(super) const BLOCK: u32 = 128;
+/// Workgroup memory that other tiles take at most: every device has it.
+#[cfg(feature = "gpu")]
+const TILES_BYTES: u32 = 16 << 10;
 /// Workgroup memory that tiles of doubles take at most. A device with less computes in f32 alone.
 #[cfg(feature = "gpu")]
 pub const WIDE_TILES_BYTES: u32 = 24 << 10;
@@ -40,14 +44,16 @@ pub(super) enum Way {
     Thin(Thin),
 }
 
-/// The part of a result that a workgroup of 256 invocations computes from tiles of the operands. An invocation has
-/// `rows` by `columns` blocks of `lanes` by `lanes` elements. A tile of an operand has `depth` terms. Workgroup memory
-/// holds two tiles of each operand: at most 16 KiB of singles, and [`WIDE_TILES_BYTES`] of doubles.
+/// The part of a result that a workgroup computes from tiles of the operands. An invocation has `rows` by `columns`
+/// blocks of `lanes` by `lanes` elements. A tile of an operand has `depth` terms. Workgroup memory
+/// holds two tiles of each operand: at most 16 KiB of singles, and 24 KiB of doubles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
 pub(super) struct Tiling {
     /// Invocations side by side along m: a multiple of 8.
     pub across: u32,
+    /// Invocations side by side along n: a multiple of 4.
+    pub down: u32,
     /// Blocks of an invocation along m.
     pub rows: u32,
     /// Blocks of an invocation along n.
@@ -59,6 +65,47 @@ pub(super) struct Tiling {
 }
 
 impl Tiling {
+    /// Tiles of 16 by 16, 32 by 32, 64 by 64 and 128 by 64 elements.
+    const OF_16: Tiling = Tiling { across: 16, down: 16, rows: 1, columns: 1, lanes: 1, depth: 16 };
+    const OF_32: Tiling = Tiling { across: 16, down: 16, rows: 1, columns: 1, lanes: 2, depth: 16 };
+    const OF_64: Tiling = Tiling { across: 16, down: 16, rows: 1, columns: 1, lanes: 4, depth: 16 };
+    const OF_128: Tiling = Tiling { across: 16, down: 8, rows: 2, columns: 2, lanes: 4, depth: 8 };
+    /// Of doubles, 64 by 64.
+    const WIDE_OF_64: Tiling = Tiling { across: 8, down: 16, rows: 4, columns: 2, lanes: 2, depth: 8 };
+
+    /// Every tiling, with a dtype that it serves.
+    #[cfg(all(test, feature = "gpu"))]
+    pub fn all() -> [(DType, Tiling); 6] {
+        let [single, wide] = [DType::F32, DType::F64];
+        [
+            (single, Tiling::OF_16),
+            (single, Tiling::OF_32),
+            (single, Tiling::OF_64),
+            (single, Tiling::OF_128),
+            (wide, Tiling::OF_32),
+            (wide, Tiling::WIDE_OF_64),
+        ]
+    }
+
+    /// Invocations of a workgroup.
+    #[cfg(feature = "gpu")]
+    pub fn invocations(self) -> u32 {
+        self.across * self.down
+    }
+
+    /// Workgroup memory of two tiles of each operand, with so many vectors of padding a term.
+    #[cfg(feature = "gpu")]
+    fn bytes(self, dtype: DType, padding: u32) -> u32 {
+        let vectors = 2 * self.depth * (self.slots_down() + self.slots_across() + padding);
+        vectors * self.lanes * if dtype.is_wide() { 8 } else { 4 }
+    }
+
+    /// Whether there is room for a vector of padding for each term of both operands.
+    #[cfg(feature = "gpu")]
+    pub fn has_padding(self, dtype: DType) -> bool {
+        self.bytes(dtype, 2) <= if dtype.is_wide() { WIDE_TILES_BYTES } else { TILES_BYTES }
+    }
+
     /// Vectors of rows of a tile.
     pub fn slots_down(self) -> u32 {
         self.across * self.rows
@@ -66,7 +113,7 @@ impl Tiling {
 
     /// Vectors of columns of a tile.
     pub fn slots_across(self) -> u32 {
-        256 / self.across * self.columns
+        self.down * self.columns
     }
 }
 
@@ -105,15 +152,22 @@ impl Way {
             let (lines, lanes) = if long > FEW_LINES { (32, 32) } else { (long.clamp(1, 4).next_power_of_two(), 256) };
             return Way::Thin(Thin { turned: n > m, count: short.max(1).next_power_of_two(), lines, lanes });
         }
-        let wide = dtype.is_wide();
-        let groups = m.div_ceil(64) as u64 * n.div_ceil(128) as u64 * batch as u64;
-        Way::Tiles(match long {
-            ..=16 => Tiling { across: 16, rows: 1, columns: 1, lanes: 1, depth: 16 },
-            _ if short <= 32 => Tiling { across: 16, rows: 1, columns: 1, lanes: 2, depth: 16 },
-            _ if wide && groups >= GROUPS_WANTED => Tiling { across: 16, rows: 2, columns: 4, lanes: 2, depth: 8 },
-            _ if wide => Tiling { across: 16, rows: 2, columns: 2, lanes: 2, depth: 8 },
-            _ => Tiling { across: 16, rows: 1, columns: 1, lanes: 4, depth: 16 },
-        })
+        let (small, large) = match (dtype.is_wide(), long, short) {
+            (_, ..=16, _) => return Way::Tiles(Tiling::OF_16),
+            (_, _, ..=32) => return Way::Tiles(Tiling::OF_32),
+            (false, ..) => (Tiling::OF_64, Tiling::OF_128),
+            (true, ..) => return Way::Tiles(Tiling::WIDE_OF_64),
+        };
+        let tiles = |tiling| Way::Tiles(tiling).tiles(m, n) * batch as u64;
+        // Large tiles read less, but they are few, and more of them may lie beyond the edges.
+        let elements = |tiling| tiles(tiling) * Way::Tiles(tiling).height() as u64 * Way::Tiles(tiling).width() as u64;
+        let wasteful = elements(large) > elements(small) + elements(small) / 8;
+        Way::Tiles(if wasteful || tiles(large) < LARGE_TILES_MIN { small } else { large })
+    }
+
+    /// Tiles of a product.
+    fn tiles(self, m: u32, n: u32) -> u64 {
+        m.div_ceil(self.height()) as u64 * n.div_ceil(self.width()) as u64
     }
 
     /// Rows of a workgroup's part.
@@ -158,7 +212,7 @@ impl Split {
     /// of passes over a slice short.
     pub fn of(dtype: DType, m: u32, n: u32, k: u32, batch: u32) -> Split {
         let way = Way::of(dtype, m, n, batch);
-        let groups = m.div_ceil(way.height()) as u64 * n.div_ceil(way.width()) as u64 * batch as u64;
+        let groups = way.tiles(m, n) * batch as u64;
         let reads = m.min(n) <= READING_MAX.0 || m.max(n) <= READING_MAX.1;
         let groups_wanted = if reads { READING_GROUPS_WANTED } else { GROUPS_WANTED };
         let (least, most, multiple) = match way {
@@ -191,7 +245,11 @@ mod tests {
                     let Split { slices, terms } = Split::of(dtype, m, n, k, batch);
                     assert!(slices as u64 * terms as u64 >= k as u64, "{m} x {k} x {n}: {slices} of {terms}");
                     assert!(slices == 1 || (slices - 1) as u64 * (terms as u64) < k as u64);
-                    assert!(terms % BLOCK == 0 && terms <= TERMS_MAX * PASSES_MAX);
+                    let most = match Way::of(dtype, m, n, batch) {
+                        Way::Tiles(_) => TERMS_MAX * PASSES_MAX,
+                        Way::Thin(thin) => thin.terms_max(),
+                    };
+                    assert!(terms % BLOCK == 0 && terms <= most);
                 }
             }
         }
@@ -200,11 +258,29 @@ mod tests {
     #[cfg(feature = "gpu")]
     #[test]
     fn tiles_fit_the_workgroup_memory_that_every_device_has() {
-        for (dtype, bytes, most) in [(DType::F32, 4, 16 << 10), (DType::F64, 8, WIDE_TILES_BYTES)] {
+        for (dtype, most) in [(DType::F32, TILES_BYTES), (DType::F64, WIDE_TILES_BYTES)] {
             for (m, n) in [(5, 5), (16, 16), (17, 17), (8, 4096), (64, 64), (1000, 1000), (1 << 14, 1 << 14)] {
                 let Way::Tiles(tiling) = Way::of(dtype, m, n, 1) else { panic!("{m} x {n} is thin") };
-                let lines = (tiling.slots_down() + tiling.slots_across()) * tiling.lanes;
-                assert!(2 * lines * tiling.depth * bytes <= most, "{dtype} {m} x {n}: {tiling:?}");
+                assert!(tiling.bytes(dtype, 0) <= most, "{dtype} {m} x {n}: {tiling:?}");
+            }
+        }
+    }
+
+    #[cfg(feature = "gpu")]
+    #[test]
+    fn no_term_is_rounded_more_often_than_a_third_beyond_the_bound() {
+        // The bound counts roundings of half an ulp each, as if all had the sign of the error and the size of the sum.
+        for (m, n) in [(20, 20), (64, 64), (100, 3000), (1000, 1000), (1 << 14, 1 << 14)] {
+            for k in (1..3000).chain((3000..40_000).step_by(97)).chain([1 << 20, 20_000_000]) {
+                let Split { slices, terms } = Split::of(DType::F32, m, n, k, 1);
+                let longest = terms.min(k);
+                let pass = longest.min(TERMS_MAX);
+                let runs = pass.min(BLOCK).div_ceil(RUN);
+                let in_slice = pass.min(RUN) + runs + pass.div_ceil(BLOCK) + longest.div_ceil(TERMS_MAX) - 3;
+                let lanes = slices.div_ceil(4).next_power_of_two();
+                let all = in_slice + slices.min(4) - 1 + lanes.ilog2();
+                let bound = 8.0 + 2.0 * (k as f64).log2();
+                assert!(3.0 * all as f64 <= 4.0 * bound, "{m} x {k} x {n}: {all} roundings, the bound allows {bound}");
             }
         }
     }

@@ -89,10 +89,15 @@ impl Module {
     }
 
     /// The module with these statements as `main`, which knows `index` (the workgroup's number) and `lid`.
-    pub(crate) fn finish(mut self, statements: &str) -> String {
+    pub(crate) fn finish(self, statements: &str) -> String {
+        self.finish_with(256, statements)
+    }
+
+    /// The module of workgroups of so many invocations.
+    pub(crate) fn finish_with(mut self, invocations: u32, statements: &str) -> String {
         let _ = write!(
             self.text,
-            "\n@compute @workgroup_size(256)\nfn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lid: u32) {{\n    let index = group.y * groups.x + group.x;\n{statements}}}\n"
+            "\n@compute @workgroup_size({invocations})\nfn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(num_workgroups) groups: vec3<u32>, @builtin(local_invocation_index) lid: u32) {{\n    let index = group.y * groups.x + group.x;\n{statements}}}\n"
         );
         self.text
     }

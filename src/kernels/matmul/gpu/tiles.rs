@@ -8,8 +8,9 @@
 //! While a stage of `depth` terms is multiplied, the next one is on its way from memory to registers, and then goes to
 //! the other half of the workgroup memory.
 //!
-//! Must hold: MATMUL-1: an invocation adds `RUN` terms one after the other, then `BLOCK / RUN` such sums, then blocks
-//! four by four. The sums of four blocks are still in registers; those above are kept in private memory, which is slow.
+//! Must hold: MATMUL-1: an invocation adds `RUN` terms one after the other, then `BLOCK / RUN` such sums, then at most
+//! `TERMS_MAX / BLOCK` of those. All three are in registers: sums in private memory take longer than the products. The
+//! order of additions is the same for all tilings.
 
 use super::super::split::{BLOCK, RUN, TERMS_MAX, Tiling};
 use super::{PARAMS, ends};
@@ -18,10 +19,8 @@ use crate::kernels::wgsl::pieces::{Module, OWN_WORDS};
 use crate::kernels::wgsl::types::{storage, vector, zero};
 use std::fmt::Write;
 
-/// Blocks that a level above the blocks takes before their sum goes to the next level.
-const FANOUT: u32 = 4;
-/// Levels in private memory. The last one takes what is left of a pass.
-const LEVELS: u32 = 3;
+/// Tiles down that workgroups take before the next tile across.
+const BAND: u32 = 8;
 
 /// How an operand's tile is loaded.
 struct Side {
@@ -33,6 +32,9 @@ struct Side {
     stride: &'static str,
     lines_are_neighbours: bool,
     slots: u32,
+    /// Vectors between a slot's neighbouring terms in workgroup memory. Where an invocation's neighbours store
+    /// neighbouring terms, it is odd if there is room, so that these lie in different banks.
+    pitch: u32,
 }
 
 /// The module.
@@ -42,6 +44,7 @@ pub(super) fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b:
     for (name, segments) in ["a", "b", "result"].iter().zip(segments) {
         module.operand(name, ty, *segments);
     }
+    let padding = tiling.has_padding(dtype) as u32;
     let sides = [
         Side {
             name: "a",
@@ -50,6 +53,7 @@ pub(super) fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b:
             stride: if transpose_a { "k" } else { "m" },
             lines_are_neighbours: !transpose_a,
             slots: tiling.slots_down(),
+            pitch: tiling.slots_down() + padding * transpose_a as u32,
         },
         Side {
             name: "b",
@@ -58,12 +62,13 @@ pub(super) fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b:
             stride: if transpose_b { "n" } else { "k" },
             lines_are_neighbours: transpose_b,
             slots: tiling.slots_across(),
+            pitch: tiling.slots_across() + padding * !transpose_b as u32,
         },
     ];
     let vec = vector(ty, tiling.lanes);
     for side in &sides {
-        let slots = 2 * tiling.depth * side.slots;
-        module.add(&format!("var<workgroup> tile_{}: array<{vec}, {slots}>;\n", side.name));
+        let vectors = 2 * tiling.depth * side.pitch;
+        module.add(&format!("var<workgroup> tile_{}: array<{vec}, {vectors}>;\n", side.name));
     }
     let mut main = String::new();
     for (offset, name) in PARAMS.iter().enumerate() {
@@ -76,12 +81,17 @@ pub(super) fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b:
         "    let tiles = tiles_m * tiles_n;
     let slice = index / (tiles * batch);
     let page = index / tiles % batch;
-    let row0 = (index % tiles_m) * {height}u;
-    let column0 = (index / tiles_m % tiles_n) * {width}u;
+    // Workgroups that run side by side share the rows of a band, and few columns: what they read stays in the cache.
+    let band = index % tiles / ({BAND}u * tiles_n);
+    let in_band = index % tiles % ({BAND}u * tiles_n);
+    let band_tiles = min(tiles_m - {BAND}u * band, {BAND}u);
+    let row0 = ({BAND}u * band + in_band % band_tiles) * {height}u;
+    let column0 = in_band / band_tiles * {width}u;
     let pages = (slice * batch + page) * m * n;
-    // Eight by four neighbours read few different vectors.
-    let x = lid % 8u + 8u * (lid / 32u % {}u);
-    let y = lid / 8u % 4u + 4u * (lid / {}u);
+    // Eight by four neighbours read few different vectors. Where the numbers of two differ in the second bit they read
+    // the same vector of a, in the first bit of b: such reads of 16 bytes are served together.
+    let x = (lid & 1u) + (lid / 2u & 6u) + 8u * (lid / 32u % {}u);
+    let y = (lid / 2u & 1u) + (lid / 8u & 2u) + 4u * (lid / {}u);
 {}",
         across / 8,
         4 * across,
@@ -97,12 +107,12 @@ pub(super) fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b:
     }
     main.push_str(&main_loop(&sides, tiling, &vec, zero(dtype)));
     main.push_str(&results(tiling));
-    module.finish(&main)
+    module.finish_with(tiling.invocations(), &main)
 }
 
 /// Parts of a stage that an invocation loads of an operand.
 fn parts(side: &Side, tiling: Tiling) -> u32 {
-    (side.slots * tiling.depth).div_ceil(256)
+    (side.slots * tiling.depth).div_ceil(tiling.invocations())
 }
 
 /// The accumulators of an invocation: a vector of rows, and a column.
@@ -113,10 +123,10 @@ fn sums(tiling: Tiling) -> impl Iterator<Item = (u32, u32)> {
 /// Statements that name, for each vector that an invocation loads, its term, its slot, and the elements of its lanes.
 /// Lines beyond the last are read as the last line; their results are not stored.
 fn places(side: &Side, tiling: Tiling) -> String {
-    let Side { name, start, lines, stride, lines_are_neighbours, slots } = side;
+    let Side { name, start, lines, stride, lines_are_neighbours, slots, .. } = side;
     let mut text = String::new();
     for part in 0..parts(side, tiling) {
-        let e = format!("(lid + {}u)", 256 * part);
+        let e = format!("(lid + {}u)", tiling.invocations() * part);
         let (slot, term) = if *lines_are_neighbours {
             (format!("{e} % {slots}u"), format!("{e} / {slots}u"))
         } else {
@@ -134,7 +144,7 @@ fn places(side: &Side, tiling: Tiling) -> String {
     text
 }
 
-/// Statements that declare the sums of a run (`c`), of a block (`s`), of four blocks (`t`), and of the levels above.
+/// Statements that declare the sums of a run (`c`), of a block (`s`), and of all blocks (`t`).
 fn variables(tiling: Tiling, vec: &str) -> String {
     let mut text = String::new();
     for (r, c) in sums(tiling) {
@@ -142,7 +152,6 @@ fn variables(tiling: Tiling, vec: &str) -> String {
             let _ = writeln!(text, "    var {sum}{r}_{c} = {vec}();");
         }
     }
-    let _ = writeln!(text, "    var levels: array<{vec}, {}>;", LEVELS * sums(tiling).count() as u32);
     text
 }
 
@@ -170,15 +179,17 @@ fn fetch(side: &Side, tiling: Tiling, base: &str, vec: &str, zero: &str) -> Stri
 
 /// Stores a stage of an operand in a half of the workgroup memory.
 fn put(side: &Side, tiling: Tiling, half: u32) -> String {
-    let Side { name, slots, .. } = side;
+    let Side { name, slots, pitch, .. } = side;
     let mut text = String::new();
+    let elements = slots * tiling.depth;
     for part in 0..parts(side, tiling) {
-        let elements = slots * tiling.depth;
-        let guard = if elements < 256 { format!("if (lid < {elements}u) ") } else { String::new() };
+        let before = part * tiling.invocations();
+        let whole = before + tiling.invocations() <= elements;
+        let guard = if whole { String::new() } else { format!("if (lid < {}u) ", elements - before) };
         let _ = writeln!(
             text,
-            "    {guard}{{ tile_{name}[{}u + term_{name}{part} * {slots}u + slot_{name}{part}] = next_{name}{part}; }}",
-            half * elements
+            "    {guard}{{ tile_{name}[{}u + term_{name}{part} * {pitch}u + slot_{name}{part}] = next_{name}{part}; }}",
+            half * tiling.depth * pitch
         );
     }
     text
@@ -194,10 +205,10 @@ fn main_loop(sides: &[Side; 2], tiling: Tiling, vec: &str, zero: &str) -> String
         for side in sides {
             text.push_str(&fetch(side, tiling, &next, vec, zero));
         }
-        text.push_str(&multiply(sides, tiling, stage % 2, vec));
+        text.push_str(&multiply(sides, tiling, stage, vec));
         if ((stage + 1) * depth).is_multiple_of(RUN) {
             for (r, c) in sums(tiling) {
-                let _ = writeln!(text, "    s{r}_{c} = s{r}_{c} + c{r}_{c};\n    c{r}_{c} = {vec}();");
+                let _ = writeln!(text, "    s{r}_{c} = s{r}_{c} + c{r}_{c};");
             }
         }
         for side in sides {
@@ -210,28 +221,32 @@ fn main_loop(sides: &[Side; 2], tiling: Tiling, vec: &str, zero: &str) -> String
     text
 }
 
-/// Adds the products of a stage's terms to the runs.
-fn multiply(sides: &[Side; 2], tiling: Tiling, half: u32, vec: &str) -> String {
-    let depth = tiling.depth;
-    let mut text = format!("    for (var depth = 0u; depth < {depth}u; depth++) {{\n");
-    for (side, count, at, apart) in
-        [(&sides[0], tiling.rows, "x", tiling.across), (&sides[1], tiling.columns, "y", 256 / tiling.across)]
-    {
-        for block in 0..count {
-            let offset = half * side.slots * depth + block * apart;
-            let (name, slots) = (side.name, side.slots);
-            let _ = writeln!(text, "    let {name}{block} = tile_{name}[depth * {slots}u + {at} + {offset}u];");
+/// Adds the products of a stage's terms to the runs. The first terms of a run begin it.
+fn multiply(sides: &[Side; 2], tiling: Tiling, stage: u32, vec: &str) -> String {
+    let (depth, half) = (tiling.depth, stage % 2);
+    let mut text = String::new();
+    for term in 0..depth {
+        text.push_str("    {\n");
+        for (side, count, at, apart) in
+            [(&sides[0], tiling.rows, "x", tiling.across), (&sides[1], tiling.columns, "y", tiling.down)]
+        {
+            for block in 0..count {
+                let (name, place) = (side.name, (half * depth + term) * side.pitch + block * apart);
+                let _ = writeln!(text, "    let {name}{block} = tile_{name}[{at} + {place}u];");
+            }
         }
+        for (r, c) in sums(tiling) {
+            let block = c / tiling.lanes;
+            let factor = match tiling.lanes {
+                1 => format!("b{block}"),
+                lanes => format!("{vec}(b{block}.{})", component(c % lanes)),
+            };
+            let begins = (stage * depth + term).is_multiple_of(RUN);
+            let sum = if begins { format!("a{r} * {factor}") } else { format!("fma(a{r}, {factor}, c{r}_{c})") };
+            let _ = writeln!(text, "    c{r}_{c} = {sum};");
+        }
+        text.push_str("    }\n");
     }
-    for (r, c) in sums(tiling) {
-        let block = c / tiling.lanes;
-        let factor = match tiling.lanes {
-            1 => format!("b{block}"),
-            lanes => format!("{vec}(b{block}.{})", component(c % lanes)),
-        };
-        let _ = writeln!(text, "    c{r}_{c} = c{r}_{c} + a{r} * {factor};");
-    }
-    text.push_str("    }\n");
     text
 }
 
@@ -240,66 +255,71 @@ fn component(lane: u32) -> &'static str {
     ["x", "y", "z", "w"][lane as usize]
 }
 
-/// Adds the sums of a block to those of four, and these to the levels above: a level that has taken `FANOUT` sums goes to
-/// the next one.
+/// Adds the sums of a block that is complete to those of all blocks.
 fn carry(tiling: Tiling, vec: &str, step: u32) -> String {
-    let count = sums(tiling).count() as u32;
-    let mut text = format!("    let done = base - first + {step}u;\n    if (done % {BLOCK}u == 0u) {{\n");
+    let mut text = format!("    if ((base - first + {step}u) % {BLOCK}u == 0u) {{\n");
     for (r, c) in sums(tiling) {
         let _ = writeln!(text, "        t{r}_{c} = t{r}_{c} + s{r}_{c};\n        s{r}_{c} = {vec}();");
     }
-    let blocks = FANOUT * BLOCK;
-    let _ = write!(
-        text,
-        "    }}
-    if (done % {blocks}u == 0u) {{
-        var sums = done / {blocks}u;
-        var level = 0u;
-        while (sums % {FANOUT}u == 0u && level < {}u) {{
-",
-        count * (LEVELS - 1)
-    );
-    let each = |text: &mut String, line: &dyn Fn(&str, String) -> String| {
-        for (at, (r, c)) in sums(tiling).enumerate() {
-            let _ = writeln!(text, "            {}", line(&format!("t{r}_{c}"), format!("levels[level + {at}u]")));
-        }
-    };
-    each(&mut text, &|t, level| format!("{t} = {level} + {t}; {level} = {vec}();"));
-    let _ = writeln!(text, "            level += {count}u;\n            sums = sums / {FANOUT}u;\n        }}");
-    each(&mut text, &|t, level| format!("{level} = {level} + {t}; {t} = {vec}();"));
     text.push_str("    }\n");
     text
 }
 
-/// Adds up the sums of all levels, from the shortest to the longest, adds the result of the pass before, and stores it.
+/// Adds the sums of the last block, adds the result of the pass before, and stores it.
 fn results(tiling: Tiling) -> String {
-    let count = sums(tiling).count() as u32;
     let mut text = String::new();
     for (r, c) in sums(tiling) {
         let _ = writeln!(text, "    s{r}_{c} = t{r}_{c} + s{r}_{c};");
     }
-    let _ = writeln!(text, "    for (var level = 0u; level < {}u; level += {count}u) {{", count * LEVELS);
-    for (at, (r, c)) in sums(tiling).enumerate() {
-        let _ = writeln!(text, "        s{r}_{c} = levels[level + {at}u] + s{r}_{c};");
-    }
-    text.push_str("    }\n    let row = row0 + x;\n    let column = column0 + y;\n");
+    text.push_str("    let row = row0 + x;\n    let column = column0 + y;\n");
+    text.push_str(&before(tiling));
     for (r, c) in sums(tiling) {
-        let (block, lane) = (c / tiling.lanes, c % tiling.lanes);
-        let column = block * (256 / tiling.across) + lane * tiling.slots_across();
+        let column = column_of(c, tiling);
         for lane in 0..tiling.lanes {
-            let row = r * tiling.across + lane * tiling.slots_down();
+            let row = row_of(r, lane, tiling);
             let sum = if tiling.lanes == 1 { format!("s{r}_{c}") } else { format!("s{r}_{c}.{}", component(lane)) };
             let _ = write!(
                 text,
                 "    if (row + {row}u < rows && column + {column}u < columns) {{
-        let place = pages + row + {row}u + m * (column + {column}u);
-        var sum = {sum};
-        if (start > 0u) {{ sum = load_result(place) + sum; }}
-        store_result(place, sum);
+        store_result(pages + row + {row}u + m * (column + {column}u), {sum});
     }}
 "
             );
         }
     }
     text
+}
+
+/// Adds the results of the pass before. They are loaded together, and what lies beyond the last row or column is loaded
+/// as that one: loads that each wait for a condition wait for one another, too.
+fn before(tiling: Tiling) -> String {
+    let vec_of = |loads: Vec<String>| match tiling.lanes {
+        1 => loads[0].clone(),
+        lanes => format!("vec{lanes}({})", loads.join(", ")),
+    };
+    let mut text = "    if (start > 0u && live) {\n".to_string();
+    for (r, lane) in (0..tiling.rows).flat_map(|r| (0..tiling.lanes).map(move |lane| (r, lane))) {
+        let row = row_of(r, lane, tiling);
+        let _ = writeln!(text, "        let row{r}_{lane} = pages + min(row + {row}u, m - 1u);");
+    }
+    for c in 0..tiling.columns * tiling.lanes {
+        let column = column_of(c, tiling);
+        let _ = writeln!(text, "        let column{c} = m * min(column + {column}u, n - 1u);");
+    }
+    for (r, c) in sums(tiling) {
+        let loads = (0..tiling.lanes).map(|lane| format!("load_result(row{r}_{lane} + column{c})")).collect();
+        let _ = writeln!(text, "        s{r}_{c} = {} + s{r}_{c};", vec_of(loads));
+    }
+    text.push_str("    }\n");
+    text
+}
+
+/// The row of a lane of a block, from the invocation's first one.
+fn row_of(block: u32, lane: u32, tiling: Tiling) -> u32 {
+    block * tiling.across + lane * tiling.slots_down()
+}
+
+/// The column of an accumulator, from the invocation's first one.
+fn column_of(c: u32, tiling: Tiling) -> u32 {
+    c / tiling.lanes * tiling.down + c % tiling.lanes * tiling.slots_across()
 }
