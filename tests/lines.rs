@@ -194,6 +194,25 @@ fn nan_and_infinities_do_what_they_do_in_kernels_of_their_own() {
 }
 
 #[test]
+fn what_is_the_same_all_along_a_line_is_stored_at_each_element() {
+    for (device, rt) in unfolded(|b| b) {
+        for rows in [4usize, 101, 5001] {
+            let s = session(&rt);
+            let data: Vec<f64> = sample(rows * 3).into_iter().map(|v| f64::from(v as f32)).collect();
+            let x = array(&s, &data, rows, |v| v as f32);
+            let spread = x.max_over(0).broadcast_to([rows, 3]);
+            let beside = &x - &spread;
+            let (got, beside) = (values(&spread), values(&beside));
+            let expected =
+                by_lines(&data, rows, |line| vec![line.iter().copied().fold(f64::NEG_INFINITY, f64::max); line.len()]);
+            assert_close(&format!("{rows} on {device}"), &got, &expected, 1e-6);
+            let differences: Vec<f64> = data.iter().zip(&expected).map(|(v, most)| v - most).collect();
+            assert_close(&format!("{rows} beside, on {device}"), &beside, &differences, 1e-5);
+        }
+    }
+}
+
+#[test]
 fn empty_lines_and_no_lines() {
     for (device, rt) in unfolded(|b| b) {
         for shape in [[0usize, 5], [5, 0], [0, 0]] {

@@ -173,6 +173,10 @@ impl Lowering<'_, '_> {
                     let shape = self.space.shape.clone();
                     Some(linear(&mut self.builder, &self.space, &At::Flat, &shape, u32::MAX))
                 }
+                // What is the same all along a line is stored at each of its elements.
+                (Phase::Element, Fold::Line(_)) if self.builder.level_of(value) != Level::Element => {
+                    Some(linear(&mut self.builder, &self.space, &At::Flat, &self.space.shape.clone(), u32::MAX))
+                }
                 _ => None,
             };
             if phase == Phase::Reduced {
