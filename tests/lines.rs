@@ -213,6 +213,22 @@ fn what_is_the_same_all_along_a_line_is_stored_at_each_element() {
 }
 
 #[test]
+fn what_is_checked_of_a_line_is_not_checked_of_lines_that_are_not_there() {
+    // A workgroup has room for more lines than there are.
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        let x = array(&s, &sample(15), 5, |v| v.abs() as f32 + 1.0);
+        let sums = x.sum(0);
+        let y = &x / sums.ensure(&sums.gt(0.0), "a sum is positive");
+        let got = values(&y);
+        assert!((got[..5].iter().sum::<f64>() - 1.0).abs() < 1e-5, "{device}: {got:?}");
+        let wrong = &x / sums.ensure(&sums.gt(1e9), "a sum is large");
+        let error = wait(wrong.gather::<f32>()).unwrap_err();
+        assert!(error.message().contains("a sum is large"), "{device}: {error}");
+    }
+}
+
+#[test]
 fn empty_lines_and_no_lines() {
     for (device, rt) in unfolded(|b| b) {
         for shape in [[0usize, 5], [5, 0], [0, 0]] {

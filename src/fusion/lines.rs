@@ -6,7 +6,7 @@
 
 use super::form::{Class, Work};
 use crate::contract::device::DeviceInfo;
-use crate::graph::{Check, DType, DimSet, Nan, Op, ReduceOp, Shape};
+use crate::graph::{DType, DimSet, Nan, Op, ReduceOp, Shape};
 use crate::kernels::ir::{LINE_SHARE_MAX, LINE_WORKGROUP_MAX};
 use rustc_hash::FxHashSet;
 
@@ -18,10 +18,6 @@ const ARRAYS_OF_SHORT_MAX: u32 = 4;
 
 /// Notes of every reduction how many arrays' lines fit.
 pub fn lines(work: &mut Work<'_>, device: &DeviceInfo) {
-    // Kernels that hold lines check nothing: a region with checks keeps the kernels that do.
-    if work.nodes.iter().any(|node| node.op.facts().check != Check::Nothing) {
-        return;
-    }
     for n in 0..work.nodes.len() {
         work.nodes[n].lines_held = lines_held(work, n, device);
     }

@@ -317,8 +317,10 @@ impl<'k> Body<'k> {
         let mut fails = format!("!{}", self.value(condition, width));
         // A map of one lane has left where it lies outside, a reduction of one lane takes no such step.
         let is_scan = matches!(kernel.form, Form::Scan { .. } | Form::Line(_));
-        if kernel.inst(val).level == Level::Element && (width > 1 || is_scan) {
-            fails.push_str(&format!(" & {}", self.local("inside")));
+        match (kernel.inst(val).level, kernel.form) {
+            (Level::Element, _) if width > 1 || is_scan => fails.push_str(&format!(" & {}", self.local("inside"))),
+            (Level::Uniform | Level::Outer | Level::Reduced, Form::Line(_)) => fails.push_str(" & live"),
+            (Level::Element | Level::Uniform | Level::Outer | Level::Reduced, _) => {}
         }
         if let Some(guard) = guard {
             fails = format!("{fails} & {}", self.value(guard, width));
@@ -329,14 +331,16 @@ impl<'k> Body<'k> {
     }
 
     /// For each lane, whether it lies inside the space and its guard, if any, holds; `None`: certainly. What is not of an
-    /// element is done for outputs, of which the last stands for those that are not there.
+    /// element is done for outputs, of which the last stands for those that are not there. A line that is not there folds
+    /// nothing, so what is made of its folds stands for no output.
     fn inside(&self, width: u32, is_element: bool, guard: Option<Val>) -> Option<Vec<String>> {
         let guard = guard.map(|guard| lanes(&self.value(guard, width), width));
-        let leaves = !self.is_across && !matches!(self.kernel.form, Form::Line(_));
-        if (width == 1 && leaves) || !is_element {
-            return guard;
-        }
-        let inside = lanes(&self.local("inside"), width);
+        let holds_lines = matches!(self.kernel.form, Form::Line(_));
+        let inside = match is_element {
+            true if width > 1 || self.is_across || holds_lines => lanes(&self.local("inside"), width),
+            false if holds_lines => vec!["live".to_string(); width as usize],
+            true | false => return guard,
+        };
         Some(match guard {
             Some(guard) => inside.iter().zip(guard).map(|(inside, guard)| format!("{inside} && {guard}")).collect(),
             None => inside,
