@@ -6,9 +6,9 @@
 use crate::graph::DType;
 
 /// Terms that one pass over tiles adds to a result.
-pub(super) const TERMS_MAX: u32 = 1024;
+pub(super) const TERMS_MAX: u32 = 512;
 /// Passes that add to one result, one after the other.
-const PASSES_MAX: u32 = 16;
+const PASSES_MAX: u32 = 8;
 /// Terms below which a slice is not worth a workgroup.
 const SLICE_TERMS_MIN: u32 = 512;
 /// Workgroups of tiles that fill a large GPU.
@@ -21,9 +21,9 @@ const READING_GROUPS_WANTED: u64 = 2048;
 const READING_MAX: (u32, u32) = (32, 64);
 /// The terms that an invocation adds one after the other.
 #[cfg(feature = "gpu")]
-pub(super) const RUN: u32 = 16;
+pub(super) const RUN: u32 = 8;
 /// The terms that a running sum on the second level of the tree takes: slices are multiples of it.
-pub(super) const BLOCK: u32 = 128;
+pub(super) const BLOCK: u32 = 64;
 /// Workgroup memory that other tiles take at most: every device has it.
 #[cfg(feature = "gpu")]
 const TILES_BYTES: u32 = 16 << 10;
@@ -60,7 +60,7 @@ pub(super) struct Tiling {
     pub columns: u32,
     /// Lines of a vector: 1, 2 or 4.
     pub lanes: u32,
-    /// Terms of a tile: a divisor of `RUN`.
+    /// Terms of a tile: a divisor or a multiple of `RUN`.
     pub depth: u32,
 }
 
@@ -268,8 +268,8 @@ mod tests {
 
     #[cfg(feature = "gpu")]
     #[test]
-    fn no_term_is_rounded_more_often_than_a_third_beyond_the_bound() {
-        // The bound counts roundings of half an ulp each, as if all had the sign of the error and the size of the sum.
+    fn no_term_is_rounded_more_often_than_the_bound_allows() {
+        // MATMUL-1, as if each rounding were half an ulp of the whole sum, and all had the same sign.
         for (m, n) in [(20, 20), (64, 64), (100, 3000), (1000, 1000), (1 << 14, 1 << 14)] {
             for k in (1..3000).chain((3000..40_000).step_by(97)).chain([1 << 20, 20_000_000]) {
                 let Split { slices, terms } = Split::of(DType::F32, m, n, k, 1);
@@ -280,7 +280,7 @@ mod tests {
                 let lanes = slices.div_ceil(4).next_power_of_two();
                 let all = in_slice + slices.min(4) - 1 + lanes.ilog2();
                 let bound = 8.0 + 2.0 * (k as f64).log2();
-                assert!(3.0 * all as f64 <= 4.0 * bound, "{m} x {k} x {n}: {all} roundings, the bound allows {bound}");
+                assert!(all as f64 <= bound, "{m} x {k} x {n}: {all} roundings, the bound allows {bound}");
             }
         }
     }

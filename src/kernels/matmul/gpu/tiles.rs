@@ -206,11 +206,6 @@ fn main_loop(sides: &[Side; 2], tiling: Tiling, vec: &str, zero: &str) -> String
             text.push_str(&fetch(side, tiling, &next, vec, zero));
         }
         text.push_str(&multiply(sides, tiling, stage, vec));
-        if ((stage + 1) * depth).is_multiple_of(RUN) {
-            for (r, c) in sums(tiling) {
-                let _ = writeln!(text, "    s{r}_{c} = s{r}_{c} + c{r}_{c};");
-            }
-        }
         for side in sides {
             text.push_str(&put(side, tiling, (stage + 1) % 2));
         }
@@ -221,7 +216,7 @@ fn main_loop(sides: &[Side; 2], tiling: Tiling, vec: &str, zero: &str) -> String
     text
 }
 
-/// Adds the products of a stage's terms to the runs. The first terms of a run begin it.
+/// Adds the products of a stage's terms to the runs. The first term of a run begins it, the last adds it to its block.
 fn multiply(sides: &[Side; 2], tiling: Tiling, stage: u32, vec: &str) -> String {
     let (depth, half) = (tiling.depth, stage % 2);
     let mut text = String::new();
@@ -244,6 +239,9 @@ fn multiply(sides: &[Side; 2], tiling: Tiling, stage: u32, vec: &str) -> String 
             let begins = (stage * depth + term).is_multiple_of(RUN);
             let sum = if begins { format!("a{r} * {factor}") } else { format!("fma(a{r}, {factor}, c{r}_{c})") };
             let _ = writeln!(text, "    c{r}_{c} = {sum};");
+            if (stage * depth + term + 1).is_multiple_of(RUN) {
+                let _ = writeln!(text, "    s{r}_{c} = s{r}_{c} + c{r}_{c};");
+            }
         }
         text.push_str("    }\n");
     }
