@@ -118,7 +118,7 @@ impl Machines {
     pub(super) fn answer_of(&self, device: DeviceId, batch: BatchId) -> Option<Answer> {
         let (region, brought) = self.residency.ends_alone(device, batch)?;
         let scheduler = self.scheduler.state();
-        if !scheduler.depends_on_itself(region) {
+        if !scheduler.depends_on_no_other(region) {
             return None;
         }
         let brought = brought.map(|(value, transfer)| (transfer, scheduler.waiting_for_host(value)));

@@ -109,7 +109,7 @@ impl State {
 
     /// Whether a region ends well if its device carries it out, whatever happens to others: all that it reads exists,
     /// and without a fault.
-    pub fn depends_on_itself(&self, region: RegionId) -> bool {
+    pub fn depends_on_no_other(&self, region: RegionId) -> bool {
         let sound = |value: ValueId| {
             let live = self.graph.get(value);
             live.is_some_and(|live| matches!(live.home, Home::Here) && live.error().is_none())

@@ -65,6 +65,11 @@ impl Estimate {
     fn uploads_us(&self) -> f64 {
         self.uploads.iter().map(|upload| upload.1).sum()
     }
+
+    /// Microseconds that the device would save beside the host if it had all operands already.
+    fn saved_us(&self, host_us: f64) -> f64 {
+        host_us - (self.us - self.uploads_us())
+    }
 }
 
 /// Where a node runs, and why.
@@ -159,7 +164,7 @@ impl State {
                 cut.needs_device |= cut.nodes.iter().any(|n| n.place.component != PINNED && n.runs());
             }
             DeviceChoice::Gpu(_) => match self.fleet.iter().find(|d| d.is_accelerator()) {
-                Some(gpu) if self.fleet.is_open(gpu.id) => self.prefer(cut, gpu.id, "asked for", |_| true, true),
+                Some(gpu) if self.fleet.is_open(gpu.id) => self.put_all(cut, |_| (gpu.id, "asked for"), true),
                 _ => {
                     for node in cut.nodes.iter_mut().filter(|n| n.place.component != PINNED) {
                         node.place.elsewhere = Some("the GPU that was asked for is gone");
@@ -198,11 +203,13 @@ impl State {
         }
     }
 
-    /// Puts the nodes of the chosen components on `device` where it can run them, on the host otherwise.
-    fn prefer(&self, cut: &mut Cut, device: DeviceId, reason: &'static str, chosen: impl Fn(u32) -> bool, asked: bool) {
+    /// Puts the nodes that are not pinned on the device that is chosen for their component where that can run them, on
+    /// the host otherwise.
+    fn put_all(&self, cut: &mut Cut, choice: impl Fn(u32) -> (DeviceId, &'static str), asked: bool) {
         for position in 0..cut.nodes.len() {
             let component = cut.nodes[position].place.component;
-            if component != PINNED && chosen(component) {
+            if component != PINNED {
+                let (device, reason) = choice(component);
                 self.put(cut, position, device, reason, asked);
             }
         }
@@ -307,25 +314,19 @@ impl State {
             let mut choice = (self.fleet.fallback(), ON_HOST);
             if self.opening.is_promised() {
                 cut.needs_device |= self.could_pay(cut, nodes, &host);
-            } else if let Some((device, us, estimate)) = best
-                && self.could_pay(cut, nodes, &host)
-            {
-                // Of equals, the host.
+            } else if let Some((device, us, estimate)) = best {
+                // Of equals, the host. Whether it could pay is asked only where something depends on the answer.
                 if us < host.us {
-                    choice = (device, if estimate.us < host.us { ON_GPU } else { MOVED });
-                } else {
+                    if self.could_pay(cut, nodes, &host) {
+                        choice = (device, if estimate.us < host.us { ON_GPU } else { MOVED });
+                    }
+                } else if estimate.saved_us(host.us) > 0.0 && self.could_pay(cut, nodes, &host) {
                     miss(cut, &estimate, host.us);
                 }
             }
             choices.push(choice);
         }
-        for position in 0..cut.nodes.len() {
-            let component = cut.nodes[position].place.component;
-            if component != PINNED {
-                let (device, reason) = choices[component as usize];
-                self.put(cut, position, device, reason, false);
-            }
-        }
+        self.put_all(cut, |component| choices[component as usize], false);
     }
 
     /// What the operands that a component would have to upload have missed so far, at most what their uploads take.
@@ -443,13 +444,8 @@ struct Fetch {
 /// Has the operands that kept a component from a GPU remember what it would have saved, each its share by the time that
 /// its upload takes (PLACE-1).
 fn miss(cut: &mut Cut, gpu: &Estimate, host_us: f64) {
-    let uploads_us = gpu.uploads_us();
-    let saved_us = host_us - (gpu.us - uploads_us);
-    if saved_us <= 0.0 {
-        return;
-    }
     for &(input, us) in &gpu.uploads {
-        cut.inputs[input as usize].missed_us += saved_us * us / uploads_us;
+        cut.inputs[input as usize].missed_us += gpu.saved_us(host_us) * us / gpu.uploads_us();
     }
 }
 

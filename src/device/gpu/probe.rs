@@ -118,7 +118,7 @@ fn float_profile(gpu: &Gpu) -> Result<FloatProfile> {
     gpu.checked(|| gpu.queue.write_buffer(&data, 0, crate::host_buffer::as_bytes(&operands)))?;
     let kernel = Kernel::new(gpu, PROFILE_WGSL, &data, &results)?;
     let mut reader = Reader::new(gpu, RESULTS as u64 * 4)?;
-    let bytes = reader.read(gpu, &results, |encoder| kernel.run(encoder, 1, 1))?;
+    let bytes = reader.read(gpu, &results, |encoder| kernel.run(encoder, 1, 1), <[u8]>::to_vec)?;
     let words: Vec<u32> = bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect();
     Ok(profile_from(&operands, &words))
 }
@@ -201,13 +201,14 @@ impl Reader {
         Ok(Reader { buffer: gpu.checked(|| gpu.device.create_buffer(&descriptor))? })
     }
 
-    /// Runs what `encode` encodes, and reads the buffer back.
-    fn read(
+    /// Runs what `encode` encodes, brings the buffer to mapped memory, and returns what `take` makes of its bytes there.
+    fn read<T>(
         &mut self,
         gpu: &Gpu,
         from: &wgpu::Buffer,
         encode: impl FnOnce(&mut wgpu::CommandEncoder),
-    ) -> Result<Vec<u8>> {
+        take: impl FnOnce(&[u8]) -> T,
+    ) -> Result<T> {
         submit(gpu, |encoder| {
             encode(encoder);
             encoder.copy_buffer_to_buffer(from, 0, &self.buffer, 0, self.buffer.size());
@@ -215,20 +216,9 @@ impl Reader {
         self.buffer.map_async(wgpu::MapMode::Read, .., |_| {});
         finish(gpu)?;
         let view = self.buffer.get_mapped_range(..);
-        let bytes = view.map(|v| v.to_vec()).map_err(|e| Error::new(ErrorKind::Device, e.to_string()));
+        let taken = view.map(|view| take(&view)).map_err(|error| Error::new(ErrorKind::Device, error.to_string()));
         self.buffer.unmap();
-        bytes
-    }
-
-    /// Brings the buffer to mapped memory, where a gather reads it.
-    fn land(&mut self, gpu: &Gpu, from: &wgpu::Buffer) -> Result<()> {
-        submit(gpu, |encoder| encoder.copy_buffer_to_buffer(from, 0, &self.buffer, 0, self.buffer.size()))?;
-        self.buffer.map_async(wgpu::MapMode::Read, .., |_| {});
-        finish(gpu)?;
-        let view = self.buffer.get_mapped_range(..);
-        let landed = view.map(drop).map_err(|error| Error::new(ErrorKind::Device, error.to_string()));
-        self.buffer.unmap();
-        landed
+        taken
     }
 }
 
@@ -310,10 +300,10 @@ fn measure(opened: &Opened) -> Result<Costs> {
     let many = least(3, || run(&copy, 1, 33))?;
 
     let mut small = Reader::new(gpu, 256)?;
-    let launch = least(5, || small.read(gpu, &target, |encoder| copy.run(encoder, 1, 1)).map(drop))?;
+    let launch = least(5, || small.read(gpu, &target, |encoder| copy.run(encoder, 1, 1), |_| ()))?;
     let mut large = Reader::new(gpu, bytes)?;
-    // The first of each also touches the fresh memory.
-    let readback = least(3, || large.land(gpu, &target))?;
+    // The first of each also touches the fresh memory. A gather reads what was brought where it lies.
+    let readback = least(3, || large.read(gpu, &target, |_| (), |_| ()))?;
     let mut filler = Filler::new(gpu, bytes)?;
     let upload = least(3, || filler.upload(gpu, &source))?;
 
