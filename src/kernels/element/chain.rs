@@ -35,14 +35,17 @@ impl ChainOp {
         if !dtype.is_float() {
             return None;
         }
-        match (op, is_second) {
-            (ElementOp::Add, _) => Some(ChainOp::Add),
-            (ElementOp::Mul, _) => Some(ChainOp::Mul),
-            (ElementOp::Sub, false) => Some(ChainOp::Sub),
-            (ElementOp::Sub, true) => Some(ChainOp::SubFrom),
-            (ElementOp::Div, false) => Some(ChainOp::Div),
-            (ElementOp::Div, true) => Some(ChainOp::DivInto),
-            _ => None,
+        use ElementOp::*;
+        match op {
+            Add => Some(ChainOp::Add),
+            Mul => Some(ChainOp::Mul),
+            Sub => Some(if is_second { ChainOp::SubFrom } else { ChainOp::Sub }),
+            Div => Some(if is_second { ChainOp::DivInto } else { ChainOp::Div }),
+            Neg | Abs | Sign | Sqrt | Square | Reciprocal | Floor | Ceil | Round | Fix | Cast => None,
+            Exp | Expm1 | Exp2 | Log | Log1p | Log2 | Log10 | Erf | Gamma | Lgamma | Sigmoid => None,
+            Sin | Cos | Cospi | Tan | Asin | Acos | Atan | Sinh | Cosh | Tanh | Asinh | Acosh | Atanh => None,
+            IsNan | IsInf | IsFinite | Not | Eq | Ne | Lt | Le | Gt | Ge | And | Or | Xor => None,
+            Pow | Mod | Rem | Atan2 | Hypot | Min | Max | Select | Clamp => None,
         }
     }
 }
