@@ -1,14 +1,14 @@
 //! Looking before sleeping (spin, then park): what is due in a moment is waited for awake.
 //!
-//! A thread that sleeps is woken in several microseconds where its core idles lightly, and in hundreds where it sleeps
-//! deeply or is a virtual machine's: more than a short batch takes. A thread that was asleep also runs its first
-//! microseconds at half speed. So a thread of a GPU looks again and again for a while before it sleeps, if what it
-//! waited for the last time came that soon; and so does the ring's, for a shorter while, when it has answered somebody,
-//! who may well ask for more. Between two looks a thread yields its core to any other that wants it.
+//! Waking a sleeping thread takes several microseconds where its core idles lightly, and hundreds where the core sleeps
+//! deeply or belongs to a virtual machine: more than a short batch takes. A woken thread also runs its first microseconds
+//! at half speed. So a thread of a GPU polls for a while before it sleeps, if its last wait was short. The ring's thread
+//! polls for a shorter while after it has answered a gather, because the program may ask for more at once. Between two
+//! polls a thread yields its core to any other that wants it.
 //!
-//! Must hold: a wait costs a bounded time of looking, and of one [`Eager`] the second of two long waits in a row none;
-//! nobody looks where cores are few, or where the device itself computes on them. Where the core was wanted by others
-//! while a thread looked, it sleeps at once, and so do its next [`CROWDED_WAITS`] waits.
+//! Must hold: a wait polls for a bounded time; after a long wait, the next wait of the same [`Eager`] does not poll. No
+//! thread polls where the machine has few cores, or where the device itself computes on them. If a thread finds, while it
+//! polls, that another thread wanted its core, it sleeps at once, and its next [`CROWDED_WAITS`] waits do not poll.
 
 use std::time::{Duration, Instant};
 

@@ -7,7 +7,8 @@
 //! `peers.py`. Each peer that can be imported there runs in a process of its own and waits. A round of a row measures
 //! Tidemill and each peer, one after the other; a figure is the median over all rounds. The
 //! bench computes one number from all outputs of a program (`programs::check`), `peers.py` does the same, and a row marks
-//! each peer whose number differs from Tidemill's. `--write` replaces the table in a page of the documentation.
+//! each peer whose number differs from Tidemill's. With `--write`, the bench writes its table into a page of the
+//! documentation, in place of the table that stands there.
 
 mod page;
 mod peer;

@@ -52,7 +52,8 @@ pub struct WorkNode {
     pub takes_over: bool,
     /// It is written out, since what it is made of is overwritten before it is needed (`patches`).
     pub apart: bool,
-    /// Of a reduction: of so many arrays a workgroup holds the lines that it folds; 0 where it holds none (`lines`).
+    /// For a reduction: how many arrays a workgroup can hold in registers, one line of each (`lines`). 0 for other nodes,
+    /// and for reductions whose lines no workgroup holds.
     pub lines_held: u32,
     /// Nodes that use it.
     pub consumers: SmallVec<[u32; 4]>,

@@ -1,8 +1,8 @@
 //! The relative form of a region, hashed: the key of the plan cache.
 //!
 //! In: working nodes. Out: a hash of structure alone: no ids, sizes, scalars, seeds or slice bounds, but for what
-//! `patches` and `lines` found out from them. Shapes are numbered in order of appearance, with which extents are 1 or 0; so regions
-//! of one program with other sizes share a key, and what passes 1 to 3 decide from it is the same.
+//! `patches` and `lines` found out from them. Shapes are numbered in order of appearance, with which extents are 1 or 0;
+//! so regions of one program with other sizes share a key, and what passes 1 to 3 decide from it is the same.
 
 use super::form::Work;
 use crate::contract::region::RegionArg;

@@ -10,10 +10,10 @@ use crate::graph::{DType, DimSet, Nan, Op, ReduceOp, Shape};
 use crate::kernels::ir::{LINE_SHARE_MAX, LINE_WORKGROUP_MAX};
 use rustc_hash::FxHashSet;
 
-/// Arrays whose lines a workgroup holds at the same time at the most, each in the registers of [`LINE_SHARE_MAX`] words
-/// an invocation.
+/// How many arrays a kernel may read whose lines are long. A workgroup holds one line of each array at the same time; a
+/// line takes [`LINE_SHARE_MAX`] words of registers in each invocation.
 const ARRAYS_MAX: u32 = 2;
-/// The same where lines are short, and leave registers for more.
+/// The same for short lines, which take at most half of these registers.
 const ARRAYS_OF_SHORT_MAX: u32 = 4;
 
 /// Notes of every reduction how many arrays' lines fit.

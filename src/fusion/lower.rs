@@ -173,7 +173,8 @@ impl Lowering<'_, '_> {
                     let shape = self.space.shape.clone();
                     Some(linear(&mut self.builder, &self.space, &At::Flat, &shape, u32::MAX))
                 }
-                // What is the same all along a line is stored at each of its elements.
+                // The value is one number for the whole line, but the root has an element for each element of the line: the
+                // store needs the index of the element.
                 (Phase::Element, Fold::Line(_)) if self.builder.level_of(value) != Level::Element => {
                     Some(linear(&mut self.builder, &self.space, &At::Flat, &self.space.shape.clone(), u32::MAX))
                 }

@@ -139,7 +139,8 @@ fn is_bindable(
         && pack::bound(work, &members, &reads, shape, budget) + roots.len() as u32 <= budget.reads_max + 1
 }
 
-/// What the union of two clusters reads from memory.
+/// The nodes and inputs that a kernel of both clusters reads from memory: what either reads, without the union's own
+/// roots.
 fn reads_of_union(a: &Cluster, b: &Cluster, roots: &[(u32, Phase)]) -> Bits {
     let mut reads = a.reads.clone();
     reads.union(&b.reads);

@@ -1,8 +1,8 @@
 //! What the host's threads achieve, for the placement model.
 //!
-//! In: the pool. Out: costs. Must hold: it takes some 100 milliseconds, most of them to get memory, and the figures are those of the better rounds,
-//! since whatever else the machine does can only make rounds longer. It runs once a machine: `device::costs` keeps the
-//! result.
+//! In: the pool. Out: costs. Must hold: it takes some 100 milliseconds, most of them to get memory, and the figures are
+//! those of the better rounds, since whatever else the machine does can only make rounds longer. It runs once a machine:
+//! `device::costs` keeps the result.
 
 use crate::contract::device::Costs;
 use crate::graph::{ElementOp, Scalar};

@@ -26,8 +26,9 @@ use std::sync::Arc;
 /// A launch that is estimated to take so many microseconds runs beside others.
 const LAUNCH_APART_US: f64 = 3000.0;
 
-// What one thread takes for a batch by itself, which decides whether the ring carries it out: no bit follows from it.
-// These are chosen, from what current cores do; `Costs` has what all of the host's threads do together.
+// With the next three constants, `Host::is_brief` estimates how long one thread takes for a batch. The ring runs a brief
+// batch itself. No result depends on them. They are chosen, from what current cores do; `Costs` describes all threads of the
+// host together.
 
 /// Estimated microseconds of a kernel there that has next to nothing to do.
 const INLINE_LAUNCH_US: f64 = 0.5;

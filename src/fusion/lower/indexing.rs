@@ -66,7 +66,7 @@ impl Lowering<'_, '_> {
             let own = list.get(d).copied().unwrap_or(Coordinate::Zero);
             let (there, here) = self.unsliced(n, d, *dim, node.meta.shape.dim(d), own);
             inside = self.builder.both(inside, here);
-            // Of a slice of one element, the own coordinate says more than zero does (`put_back`).
+            // Where the slice has one element, `there` is zero, too; it is kept because `put_back` recognises its form.
             place.push(if theirs.dim(d) == 1 && dim.len > 1 { Coordinate::Zero } else { there });
         }
         let both = self.builder.both(guard, inside);

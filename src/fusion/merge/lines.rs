@@ -28,7 +28,7 @@ pub(super) fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: 
         return None;
     }
     let (first, second) = (lines.phase(a)?, lines.phase(b)?);
-    // What is known of lines, and not made of what is folded here, is another kernel's.
+    // A cluster that computes one value a line joins only if it reads what the other cluster folds.
     if first == Of::Lines || (second == Of::Lines && !reads(b, a)) {
         return None;
     }
@@ -58,10 +58,10 @@ pub(super) fn hold_moments(work: &Work<'_>, cuts: &Cuts, cluster: &mut Cluster) 
     }
 }
 
-/// What a cluster of the union is about.
+/// What a cluster of the union computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
-    /// All elements; it may fold them.
+    /// A value for each element; it may fold them.
     Elements,
     /// One value for each line.
     Lines,
@@ -76,7 +76,7 @@ enum Links {
     AcrossFold,
 }
 
-/// Where a node is read, as seen from the element or the line that is being computed.
+/// Which of its elements a node is read at, while the kernel computes one element, or one line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Place {
     /// At the element.

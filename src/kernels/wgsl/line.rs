@@ -3,8 +3,8 @@
 //! Each invocation has its fixed share of a line's elements, `rounds` groups of them that lie apart, so that neighbouring
 //! invocations read neighbours in memory. The kernel is written fold by fold: what is known before the first, the first,
 //! what is known before the second, and so on; then the stores. A value that is used behind a fold stays in registers; a
-//! value that is used behind a fold only is computed, or loaded, there. Moments take two passes over the registers: the mean, then the
-//! deviations from it.
+//! value that is used behind a fold only is computed, or loaded, there. Moments take two passes over the registers: the
+//! mean, then the deviations from it.
 //!
 //! Must hold:
 //! - WGSL-3 and WGSL-4 (`forms`): an item's lanes are combined in a tree that the header fixes.
