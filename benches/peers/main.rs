@@ -142,7 +142,7 @@ async fn table(options: &Options) -> Result<()> {
     runtime.shutdown().await?;
     if let Some(page) = &options.page {
         let section = if options.is_host() { "host" } else { "gpu" };
-        page::write(page, section, &device, &peers, &results)?;
+        page::write(page, section, options.rounds, &device, &peers, &results)?;
     }
     Ok(())
 }

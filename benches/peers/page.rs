@@ -5,28 +5,35 @@ use crate::{Figures, shared};
 use std::fmt::Write;
 use tidemill::{Error, ErrorKind, Result};
 
-/// Replaces what stands between the marks of `section` in the page by the table.
+/// Replaces what stands between the marks of `section` in the page by the table, measured in so many rounds.
 ///
 /// # Errors
 /// `ErrorKind::Argument` where the page lacks the two marks, `ErrorKind::Io` where it cannot be read or written.
-pub fn write(page: &str, section: &str, device: &str, peers: &[Peer], results: &[Figures]) -> Result<()> {
+pub fn write(
+    page: &str,
+    section: &str,
+    rounds: usize,
+    device: &str,
+    peers: &[Peer],
+    results: &[Figures],
+) -> Result<()> {
     let text = std::fs::read_to_string(page)?;
     let (begin, end) = (format!("<!-- peers {section}: begin -->\n"), format!("<!-- peers {section}: end -->"));
     let between = text.split_once(&begin).and_then(|(head, rest)| Some((head, rest.split_once(&end)?.1)));
     let Some((head, tail)) = between else {
         return Err(Error::new(ErrorKind::Argument, format!("{page} has no lines {begin:?} and {end:?}")));
     };
-    std::fs::write(page, format!("{head}{begin}{}{end}{tail}", table(section, device, peers, results)))?;
+    std::fs::write(page, format!("{head}{begin}{}{end}{tail}", table(section, rounds, device, peers, results)))?;
     Ok(())
 }
 
-fn table(section: &str, device: &str, peers: &[Peer], results: &[Figures]) -> String {
-    let titles: Vec<&str> = peers.iter().map(|peer| peer.title.as_str()).collect();
+fn table(section: &str, rounds: usize, device: &str, peers: &[Peer], results: &[Figures]) -> String {
+    let titles: Vec<String> = peers.iter().map(|peer| format!("{} (`{}`)", peer.title, peer.name)).collect();
     let date = peers.first().map_or("", |peer| peer.date.as_str());
     let mut page = String::new();
     let _ = writeln!(
         page,
-        "\n{device}, {date}; `cargo bench --bench peers -- --device {section}`; {}.\n",
+        "\n{device}, {date}; `cargo bench --bench peers -- --device {section} --rounds {rounds}`; {}.\n",
         titles.join(", ")
     );
     page += "| workload | n | Tidemill, ms | fastest peer, ms | ratio | goal |\n|---|---|---|---|---|---|\n";
