@@ -129,6 +129,18 @@ pub enum Reads {
     All,
 }
 
+impl Reads {
+    /// How many elements of an argument of `argument` elements are read at most, to compute a value of `value` elements.
+    pub fn elements(self, argument: usize, value: usize) -> usize {
+        match self {
+            Reads::Number => 0,
+            Reads::Part | Reads::Repeated | Reads::Spread | Reads::AtIndex => argument.min(value),
+            Reads::Same | Reads::Expanded | Reads::Moved | Reads::Joined => argument,
+            Reads::Index | Reads::Base | Reads::Folded | Reads::All => argument,
+        }
+    }
+}
+
 /// What an op's scalar arguments are to those who plan it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalars {

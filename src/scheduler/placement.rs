@@ -17,7 +17,7 @@
 //! whether the host would move and compute for longer than the fastest GPU one could imagine would take for all of it,
 //! round trip and transfers included ([`IDEAL_GPU`]). What fails this stays on the host, also where the GPU is open.
 
-use super::cut::{Cut, Dep};
+use super::cut::{Cut, CutNode, Dep};
 use super::room;
 use super::state::State;
 use super::whereabouts::Places;
@@ -27,6 +27,8 @@ use crate::graph::costs::{Work, operations};
 use crate::graph::refusals::refusal;
 use crate::graph::{Arg, DType, Meta, Op, OpClass, Scalar, mixed, wide};
 use crate::ids::DeviceId;
+use petgraph::stable_graph::NodeIndex;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Faster than any GPU: a round trip in a fraction of what submission, execution and mapping take together, caches for
@@ -345,31 +347,13 @@ impl State {
     /// What a component's results take, if it runs on a device.
     fn estimate(&self, cut: &Cut, nodes: &[u32], info: &DeviceInfo) -> Estimate {
         let rates = &info.costs;
-        let can = info.capabilities;
-        let mut seen: rustc_hash::FxHashSet<_> = rustc_hash::FxHashSet::default();
-        let (mut moved_bytes, mut arithmetic_us, mut transfer_us, mut kernels) = (0.0, 0.0, 0.0, 1.0);
-        let mut started_here = false;
+        let mut reading = Reading::default();
+        let (mut written_bytes, mut arithmetic_us, mut transfer_us, mut kernels) = (0.0, 0.0, 0.0, 1.0);
         let mut to_host = false;
-        let mut uploads = SmallVec::new();
         for &position in nodes {
             let node = &cut.nodes[position as usize];
             let live = &self.graph[node.at];
-            let mut elements = live.node.meta.elements();
-            for &dep in &node.deps {
-                elements = elements.max(self.meta_of(cut, dep).elements());
-                let at = match dep {
-                    Dep::Input(i) => cut.inputs[i as usize].at,
-                    Dep::Node(p) if cut.nodes[p as usize].place.component == PINNED => cut.nodes[p as usize].at,
-                    Dep::Node(_) => continue,
-                };
-                if seen.insert(at) {
-                    let fetch = self.fetch(cut, dep, info);
-                    moved_bytes += fetch.bytes;
-                    transfer_us += fetch.us;
-                    started_here |= fetch.is_made_there;
-                    uploads.extend(fetch.upload);
-                }
-            }
+            let elements = self.read(cut, node, info, &mut reading).max(live.node.meta.elements());
             let arg = |slot: usize| match live.node.args.get(slot)? {
                 Arg::Value(value) => self.graph.get(*value).map(|live| &live.node.meta),
                 Arg::Scalar(_) => None,
@@ -377,14 +361,14 @@ impl State {
             let work = Work::of(live.node.meta.dtype, operations(&live.node.op, &live.node.meta, elements, arg));
             let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
             if node.root || is_library(&live.node.op) {
-                moved_bytes += bytes;
+                written_bytes += bytes;
             }
             kernels += if is_library(&live.node.op) { 1.0 } else { 0.0 };
             if info.is_accelerator() && node.root && self.wants_host(live) {
                 to_host = true;
                 transfer_us += readback_us(live.node.meta.bytes() as f64, info);
             }
-            if !can.runs_all && self.able(cut, position as usize, info).is_err() {
+            if !info.capabilities.runs_all && self.able(cut, position as usize, info).is_err() {
                 // To the host and back, with the host's own work.
                 transfer_us += 2.0 * (rates.launch_us + readback_us(bytes, info));
                 transfer_us += self.fleet.host().costs.arithmetic_us(work);
@@ -392,11 +376,43 @@ impl State {
                 arithmetic_us += rates.arithmetic_us(work);
             }
         }
-        let memory_us = moved_bytes / (rates.memory_gb_per_s * 1e3);
+        let memory_us = (reading.bytes + written_bytes) / (rates.memory_gb_per_s * 1e3);
+        let started_here = reading.started_here;
         // A chain that goes on where it is needs no round trip of its own.
         let launch_us = if started_here && !to_host { 0.0 } else { rates.launch_us };
-        let work_us = transfer_us + memory_us.max(arithmetic_us);
-        Estimate { us: launch_us + kernels * rates.dispatch_us + work_us, work_us, started_here, uploads }
+        let work_us = transfer_us + reading.transfer_us + memory_us.max(arithmetic_us);
+        let us = launch_us + kernels * rates.dispatch_us + work_us;
+        Estimate { us, work_us, started_here, uploads: reading.uploads }
+    }
+
+    /// Counts what a node reads, and gives the most elements that it reads of one argument.
+    fn read(&self, cut: &Cut, node: &CutNode, info: &DeviceInfo, reading: &mut Reading) -> usize {
+        let of = &self.graph[node.at].node;
+        let facts = of.op.facts();
+        let mut most = 0;
+        // A cut lists the last argument that is a value first.
+        let slots = (0..of.args.len()).rev().filter(|&slot| matches!(of.args[slot], Arg::Value(_)));
+        for (&dep, slot) in node.deps.iter().zip(slots) {
+            let meta = self.meta_of(cut, dep);
+            let part = facts.reads(slot).elements(meta.elements(), of.meta.elements());
+            most = most.max(part);
+            let at = match dep {
+                Dep::Input(i) => cut.inputs[i as usize].at,
+                Dep::Node(p) if cut.nodes[p as usize].place.component == PINNED => cut.nodes[p as usize].at,
+                Dep::Node(_) => continue,
+            };
+            let so_far = reading.elements.entry(at).or_insert_with(|| {
+                let fetch = self.fetch(cut, dep, info);
+                reading.transfer_us += fetch.us;
+                reading.started_here |= fetch.is_made_there;
+                reading.uploads.extend(fetch.upload);
+                0
+            });
+            let more = part.min(meta.elements() - *so_far);
+            *so_far += more;
+            reading.bytes += more as f64 * info.element_bytes(meta.dtype) as f64;
+        }
+        most
     }
 
     /// What it takes to have an operand on a device.
@@ -417,7 +433,7 @@ impl State {
         let made = places.made();
         let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
         if places.include(device) {
-            return Fetch { bytes, us: 0.0, is_made_there: made == device && info.is_accelerator(), upload: None };
+            return Fetch { us: 0.0, is_made_there: made == device && info.is_accelerator(), upload: None };
         }
         let made = &self.fleet[made];
         let is_on_host = places.include(DeviceId::HOST);
@@ -425,14 +441,27 @@ impl State {
         let shares = info.capabilities.shares_host_memory;
         let upload_us = if shares { 0.0 } else { bytes / (info.costs.upload_gb_per_s * 1e3) };
         let upload = input.filter(|_| is_on_host && upload_us > 0.0).map(|i| (i, upload_us));
-        Fetch { bytes, us: to_host_us + upload_us, is_made_there: false, upload }
+        Fetch { us: to_host_us + upload_us, is_made_there: false, upload }
     }
+}
+
+/// What the nodes of a component read from outside of it.
+#[derive(Default)]
+struct Reading {
+    /// How many elements of each operand; at most all, once.
+    elements: FxHashMap<NodeIndex, usize>,
+    /// Their bytes.
+    bytes: f64,
+    /// Microseconds until all operands are on the device.
+    transfer_us: f64,
+    /// As in [`Estimate`].
+    started_here: bool,
+    /// As in [`Estimate`].
+    uploads: SmallVec<[(u32, f64); 4]>,
 }
 
 /// What it takes to have an operand on a device.
 struct Fetch {
-    /// Its size there.
-    bytes: f64,
     /// Microseconds until it is there.
     us: f64,
     /// The device made it.
@@ -468,7 +497,7 @@ fn find_components(cut: &mut Cut) -> usize {
             }
         }
     }
-    let mut numbers: rustc_hash::FxHashMap<u32, u32> = rustc_hash::FxHashMap::default();
+    let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
     for (position, node) in cut.nodes.iter_mut().enumerate().filter(|(_, n)| n.place.component != PINNED) {
         let fresh = numbers.len() as u32;
         node.place.component = *numbers.entry(sets.find_mut(position as u32)).or_insert(fresh);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::contract::device::{Costs, Features};
-use crate::graph::View;
+use crate::graph::{SliceDim, View};
 
 #[test]
 fn host_means_host() {
@@ -427,4 +427,19 @@ fn a_value_that_stays_on_the_device_is_not_weighed_as_a_readback() {
     };
     let readback_us = (4u64 << 26) as f64 / 12e3;
     assert!((estimate(Want::Host) - estimate(Want::Device) - readback_us).abs() < 1.0);
+}
+
+#[test]
+fn a_slice_costs_what_it_reads_and_not_what_it_is_a_part_of() {
+    let on_host = |elements: usize| {
+        let mut b = h200_and_two_cores();
+        let x = b.source(elements);
+        let window = vec![SliceDim { start: 3, step: 1, len: 1 << 10 }].into();
+        let slice = b.node(Op::View(View::Slice(window)), &[Arg::Value(x)], DType::F32, &[1 << 10]);
+        let total = b.sum(slice);
+        b.gather(total);
+        let regions = b.cut();
+        regions[0].placement.estimates_us.iter().find(|e| e.0 == 0).unwrap().1
+    };
+    assert_eq!(on_host(1 << 26), on_host(1 << 12));
 }
