@@ -548,6 +548,12 @@ fn explain_tells_the_plan_that_then_runs() {
             }
             let after = wait(y.explain()).unwrap();
             assert!(after.contains("nothing to run"), "{what}: {after}");
+            // The same program of another session. That the first one ran is told beside its answer.
+            let again = session(&rt);
+            let other = program(&again);
+            let asked = (0..1000).map(|_| wait(other.explain()).unwrap());
+            let text = asked.into_iter().find(|text| text.contains(" run(s)")).expect(&what);
+            assert!(text.contains("  took on device "), "{what}: {text}");
             reused += (did.reused_in_place > 0) as u32;
         }
         assert!(reused >= 3, "{device}: memory is reused in place in {reused} programs");

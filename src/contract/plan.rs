@@ -213,6 +213,8 @@ pub struct Plan {
     pub fault_sites: Vec<FaultSite>,
     /// Whether the plan came from the cache.
     pub cached: bool,
+    /// The key under which fusion wants to hear how long the plan takes, if it does.
+    pub explained: Option<u64>,
 }
 
 impl Launch {

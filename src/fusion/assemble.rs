@@ -356,6 +356,7 @@ impl Assembly<'_, '_> {
             readbacks: region.readbacks.clone(),
             fault_sites: self.sites,
             cached,
+            explained: None,
         }
     }
 }

@@ -20,7 +20,7 @@ pub fn first_planned(key: u64, work: &Work<'_>, grouping: &Grouping, plan: &Plan
     dump::write(key, "form", || form(work));
     dump::write(key, "groups", || groups(work, grouping));
     dump::write(key, "plan", || {
-        let mut text = explain(work.region, plan, device);
+        let mut text = explain(work.region, plan, device, &[], &[]);
         for launch in plan.launches() {
             if let Program::Kernel(_, hash) = &launch.program {
                 let _ = writeln!(text, "  the IR of {} is {hash:016x}.ir", launch.label);

@@ -2,14 +2,15 @@
 //!
 //! In: a region and the plan that runs. Out: text. Must hold: it renders the same plan that residency is given.
 
+use super::explained::Runs;
 use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{Plan, Program, Role, Step};
 use crate::contract::region::Region;
 use crate::kernels::ir::{Access, Form, Geometry};
 use std::fmt::Write;
 
-/// Renders a plan.
-pub fn explain(region: &Region, plan: &Plan, device: &DeviceInfo) -> String {
+/// Renders a plan for `device`. `named` are all devices whose names are known; `runs` are those of regions like this one since the first question about them.
+pub fn explain(region: &Region, plan: &Plan, device: &DeviceInfo, named: &[DeviceInfo], runs: &[Runs]) -> String {
     let mut text = String::new();
     let _ = writeln!(
         text,
@@ -19,9 +20,7 @@ pub fn explain(region: &Region, plan: &Plan, device: &DeviceInfo) -> String {
         region.placement.reason,
         region.why
     );
-    for &(candidate, us) in &region.placement.estimates_us {
-        let _ = writeln!(text, "  estimated on device {candidate}: {us:.1} us");
-    }
+    times(region, named, runs, &mut text);
     let bytes_of = |buffer: u32| {
         let buffer = &plan.buffers[buffer as usize];
         buffer.elements * device.element_bytes(buffer.dtype)
@@ -85,6 +84,23 @@ pub fn explain(region: &Region, plan: &Plan, device: &DeviceInfo) -> String {
         }
     }
     text
+}
+
+/// What the region was estimated to take on each device that it might run on, and what such regions took there.
+fn times(region: &Region, named: &[DeviceInfo], runs: &[Runs], text: &mut String) {
+    let name = |device: u8| match named.get(device as usize) {
+        Some(info) => format!("device {device} ({})", info.name),
+        None => format!("device {device}"),
+    };
+    for &(device, us) in &region.placement.estimates_us {
+        let _ =
+            writeln!(text, "  estimated on {}: {us:.1} us until its results are where they are wanted", name(device));
+    }
+    for runs in runs {
+        let (us, count) = runs.median();
+        let _ =
+            writeln!(text, "  took on {}: {us:.1} us of its time, the median of {count} run(s)", name(runs.device.0));
+    }
 }
 
 fn role(role: &Role) -> String {

@@ -28,7 +28,7 @@
 //! `cut` to `pack` depend on structure, and on what the device binds, and are cached by the region's relative form
 //! ([`key`], [`caches`]); lowering collects the parameters (sizes, scalars, seeds), and the kernel it yields is interned by
 //! its structure. What comes again with the same sizes is not planned anew ([`repeat`]): only its scalars and seeds are
-//! put in.
+//! put in. [`explained`] remembers how long the regions took that a program asked about.
 //!
 //! Invariants:
 //! - FUSE-1: a node is computed in every cluster that needs it, or written out by exactly one.
@@ -56,6 +56,7 @@ pub mod cones;
 pub mod cut;
 pub mod dump;
 pub mod explain;
+mod explained;
 pub mod fits;
 pub mod fold;
 pub mod form;

@@ -155,6 +155,7 @@ impl Repeat {
             readbacks: region.readbacks.clone(),
             fault_sites: self.sites.iter().map(|(n, error)| site(node(*n), error)).collect(),
             cached: true,
+            explained: None,
         }
     }
 }

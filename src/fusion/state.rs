@@ -5,6 +5,7 @@
 
 use super::caches::Caches;
 use super::explain::explain;
+use super::explained::Explained;
 use super::passes::plan;
 use super::repeat::Repeats;
 use crate::contract::device::DeviceInfo;
@@ -48,6 +49,7 @@ pub struct State {
     devices: Vec<DeviceInfo>,
     caches: Caches,
     repeats: Repeats,
+    explained: Explained,
     waiting: VecDeque<Waiting>,
     totals: Totals,
 }
@@ -59,6 +61,7 @@ impl State {
             devices,
             caches: Caches::default(),
             repeats: Repeats::default(),
+            explained: Explained::default(),
             waiting: VecDeque::new(),
             totals: Totals::default(),
         }
@@ -82,7 +85,7 @@ impl State {
                             if let Some(error) = refused {
                                 text.push_str(&format!("on the host instead of the device that was chosen: {error}\n"));
                             }
-                            text.push_str(&explain(region, &plan, &self.devices[plan.device.0 as usize]));
+                            text.push_str(&self.words(region, &plan));
                         }
                         Err(error) => text.push_str(&format!("region {}: {error}\n", region.id)),
                     }
@@ -94,6 +97,7 @@ impl State {
             }
             FusionEvent::DeviceOpened(device) => self.devices.push(device),
             FusionEvent::PipelinesReady { region, result } => self.pipelines_ready(region, result, out),
+            FusionEvent::PlanRan { key, device, us } => self.explained.ran(key, device, us),
         }
     }
 
@@ -101,7 +105,8 @@ impl State {
         let planned = self.planned(region);
         let new = self.caches.kernels.take_new();
         let plan = match planned {
-            Ok((plan, refused)) => {
+            Ok((mut plan, refused)) => {
+                plan.explained = self.explained.key_of(region);
                 let ops = region.nodes.len() as u64;
                 match refused.map(|error| error.kind()) {
                     Some(ErrorKind::OutOfMemory) => self.totals.ops_too_large += ops,
@@ -132,6 +137,12 @@ impl State {
         }
         self.waiting.push_back(Waiting { plan, compiling: compiles });
         self.release(out);
+    }
+
+    /// A plan in words, with what such regions took so far.
+    fn words(&mut self, region: &Region, plan: &Plan) -> String {
+        let runs = self.explained.ask(region);
+        explain(region, plan, &self.devices[plan.device.0 as usize], &self.devices, &runs)
     }
 
     /// The plan of a region that runs, found or made.

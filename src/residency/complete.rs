@@ -35,6 +35,7 @@ impl State {
         self.settle_turn(d, &flight, device_ns as f64 / 1e3);
         if let Some(work) = self.regions.get_mut(&flight.region) {
             work.batches -= 1;
+            work.took_us += device_ns as f64 / 1e3;
             work.faults.extend(faults);
             self.finish_if_done(flight.region, out);
         }
@@ -97,6 +98,9 @@ impl State {
             if let Some(value) = self.values.get_mut(&Key::Value(*output)) {
                 value.maker = None;
             }
+        }
+        if let Some(key) = work.plan.explained {
+            out.push(ResidencyInstruction::PlanRan { key, device: work.plan.device, us: work.took_us });
         }
         out.push(ResidencyInstruction::RegionFinished { region, faults });
     }

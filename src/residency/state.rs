@@ -76,6 +76,8 @@ pub(super) struct Work {
     pub(super) plan: Arc<Plan>,
     /// What its launches take, estimated.
     pub(super) work_us: f64,
+    /// What its batches took, in microseconds of the device's time.
+    pub(super) took_us: f64,
     /// It was begun, and keeps its device for longer than a slice, or waits for one that does.
     pub(super) long: bool,
     pub(super) arrival: u64,
@@ -350,6 +352,7 @@ impl State {
         let work = Work {
             plan,
             work_us,
+            took_us: 0.0,
             long: false,
             arrival,
             missing,

@@ -244,6 +244,7 @@ impl Machines {
             FusionEvent::ExplainAsked { .. } => "explain asked",
             FusionEvent::DeviceOpened(_) => "device opened",
             FusionEvent::PipelinesReady { .. } => "pipelines ready",
+            FusionEvent::PlanRan { .. } => "plan ran",
         };
         let start_ns = self.start_ns();
         let mut said = std::mem::take(&mut self.from_fusion);
@@ -325,6 +326,10 @@ impl Machines {
                     if self.timeline.is_on() {
                         self.tell_eviction(&eviction);
                     }
+                    continue;
+                }
+                ResidencyInstruction::PlanRan { key, device, us } => {
+                    self.to_fusion.push_back(FusionEvent::PlanRan { key, device, us });
                     continue;
                 }
                 ResidencyInstruction::RegionFinished { region, faults } => {

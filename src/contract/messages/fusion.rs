@@ -4,7 +4,7 @@ use crate::contract::device::DeviceInfo;
 use crate::contract::plan::Plan;
 use crate::contract::region::Region;
 use crate::error::Error;
-use crate::ids::{GatherId, RegionId};
+use crate::ids::{DeviceId, GatherId, RegionId};
 use std::sync::Arc;
 
 /// Facts that reach fusion.
@@ -27,6 +27,15 @@ pub enum FusionEvent {
         region: RegionId,
         /// Whether they compiled.
         result: Result<(), Error>,
+    },
+    /// A plan ran that has a key ([`Plan::explained`]).
+    PlanRan {
+        /// The key.
+        key: u64,
+        /// Where.
+        device: DeviceId,
+        /// Microseconds of the device's time.
+        us: f64,
     },
 }
 

@@ -134,6 +134,15 @@ pub enum ResidencyInstruction {
         /// Values whose computation set a fault word.
         faults: Vec<(ValueId, Error)>,
     },
+    /// To fusion: a plan ran that has a key.
+    PlanRan {
+        /// The key.
+        key: u64,
+        /// Where.
+        device: DeviceId,
+        /// Microseconds of the device's time.
+        us: f64,
+    },
     /// To the scheduler: a region failed.
     RegionFailed {
         /// Which.

@@ -120,6 +120,8 @@ impl World {
                     self.log.extend(batch.commands.iter().map(|c| format!("{device}: {}", brief(c))));
                     self.devices[device.0 as usize].queue.push_back(batch);
                 }
+                // The toy's plans have no key.
+                ResidencyInstruction::PlanRan { .. } => unreachable!("RES-10: nobody asked"),
                 ResidencyInstruction::Release { device, buffers } => {
                     let toy = &mut self.devices[device.0 as usize];
                     // Batches that were submitted before may still use them.

@@ -30,6 +30,7 @@ impl Builder {
             readbacks: Vec::new(),
             fault_sites: Vec::new(),
             cached: false,
+            explained: None,
         })
     }
 

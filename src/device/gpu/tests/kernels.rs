@@ -178,6 +178,7 @@ fn plan(launches: Vec<Arc<Launch>>) -> Plan {
         readbacks: Vec::new(),
         fault_sites: Vec::new(),
         cached: false,
+        explained: None,
     }
 }
 

@@ -1,0 +1,103 @@
+//! How long the regions took that a program asked to have explained.
+//!
+//! In: regions, and what residency says of those that ran. Out: the key under which it says so, and the times by device.
+//! Nothing is hashed before the first question.
+
+use super::bounded::Bounded;
+use crate::contract::region::{Region, RegionArg};
+use crate::ids::DeviceId;
+use rustc_hash::FxHasher;
+use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
+
+/// Explained regions that are remembered.
+const REGIONS_MAX: usize = 256;
+/// The last so many runs of a region are remembered.
+const RUNS_MAX: usize = 15;
+
+/// The last runs of a region on a device.
+#[derive(Clone, Debug)]
+pub struct Runs {
+    /// Where.
+    pub device: DeviceId,
+    /// Microseconds of the device's time that each took, the latest last.
+    us: SmallVec<[f64; RUNS_MAX]>,
+}
+
+impl Runs {
+    /// The median of the microseconds, and of how many runs that is.
+    pub fn median(&self) -> (f64, usize) {
+        let mut sorted = self.us.clone();
+        sorted.sort_by(f64::total_cmp);
+        (sorted[sorted.len() / 2], sorted.len())
+    }
+}
+
+/// The runs of explained regions.
+#[derive(Debug)]
+pub struct Explained {
+    runs: Bounded<SmallVec<[Runs; 2]>>,
+    is_empty: bool,
+}
+
+impl Default for Explained {
+    fn default() -> Explained {
+        Explained { runs: Bounded::new(REGIONS_MAX), is_empty: true }
+    }
+}
+
+impl Explained {
+    /// Remembers from here on how long regions like this one take. Its runs so far, by device.
+    pub fn ask(&mut self, region: &Region) -> SmallVec<[Runs; 2]> {
+        self.is_empty = false;
+        let key = key(region);
+        let known = self.runs.get(key);
+        if known.is_none() {
+            self.runs.insert(key, SmallVec::new());
+        }
+        known.unwrap_or_default()
+    }
+
+    /// The key of a region like one that was explained.
+    pub fn key_of(&mut self, region: &Region) -> Option<u64> {
+        if self.is_empty {
+            return None;
+        }
+        let key = key(region);
+        self.runs.get(key).map(|_| key)
+    }
+
+    /// A region of this key ran.
+    pub fn ran(&mut self, key: u64, device: DeviceId, us: f64) {
+        let Some(mut runs) = self.runs.get(key) else { return };
+        let at = runs.iter().position(|runs| runs.device == device).unwrap_or_else(|| {
+            runs.push(Runs { device, us: SmallVec::new() });
+            runs.len() - 1
+        });
+        if runs[at].us.len() == RUNS_MAX {
+            runs[at].us.remove(0);
+        }
+        runs[at].us.push(us);
+        self.runs.insert(key, runs);
+    }
+}
+
+/// The hash of a region's ops, dtypes and sizes, wherever it runs, and whatever of it others see.
+fn key(region: &Region) -> u64 {
+    let mut hasher = FxHasher::default();
+    for input in &region.inputs {
+        (input.meta.dtype, &input.meta.shape).hash(&mut hasher);
+    }
+    for node in &region.nodes {
+        node.op.hash_attributes(&mut hasher);
+        (node.meta.dtype, &node.meta.shape).hash(&mut hasher);
+        for arg in &node.args {
+            match arg {
+                RegionArg::Node(n) => (0u8, *n).hash(&mut hasher),
+                RegionArg::Input(i) => (1u8, *i).hash(&mut hasher),
+                RegionArg::Scalar(scalar) => (2u8, scalar.dtype()).hash(&mut hasher),
+            }
+        }
+    }
+    hasher.finish()
+}
