@@ -91,6 +91,8 @@ counters! {
     host_blocks,
     /// Nanoseconds that devices spent on batches; on the host, on their kernels.
     device_ns,
+    /// Nanoseconds that those batches were estimated to take.
+    estimated_ns,
     /// Regions whose plan came from the cache.
     plan_cache_hits,
     /// Regions that had to be planned.

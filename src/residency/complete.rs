@@ -25,6 +25,7 @@ impl State {
     ) {
         let Some((d, flight)) = self.land(device, batch) else { return };
         self.totals.device_ns += device_ns;
+        self.totals.estimated_ns += (flight.work_us * 1e3) as u64;
         self.devices[d].doubtful.retain(|(buffer, _)| !flight.touched.contains(buffer));
         for &(key, segment) in &flight.fills {
             self.finish_fill(d, key, segment, batch);

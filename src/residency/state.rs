@@ -30,6 +30,8 @@ pub struct Totals {
     pub kernels: u64,
     /// Nanoseconds that devices spent on batches.
     pub device_ns: u64,
+    /// Nanoseconds that these batches were estimated to take.
+    pub estimated_ns: u64,
     /// Slots served from free memory.
     pub pool_hits: u64,
     /// Slots for which a buffer was allocated.

@@ -418,6 +418,7 @@ impl Machines {
         if now != self.placed {
             Counters::add(&self.counters.kernels, now.kernels - self.placed.kernels);
             Counters::add(&self.counters.device_ns, now.device_ns - self.placed.device_ns);
+            Counters::add(&self.counters.estimated_ns, now.estimated_ns - self.placed.estimated_ns);
             Counters::add(&self.counters.pool_hits, now.pool_hits - self.placed.pool_hits);
             Counters::add(&self.counters.pool_misses, now.pool_misses - self.placed.pool_misses);
             Counters::add(&self.counters.evictions, now.evictions - self.placed.evictions);

@@ -1,8 +1,9 @@
 //! `tidemill info`: what this machine offers, and what a runtime makes of it.
 //!
 //! In: a choice of device. Out: the adapters that wgpu sees, and the devices of a runtime that was opened on them, with
-//! their probed arithmetic and measured constants.
+//! their probed arithmetic and measured constants, and how far estimates made of them are off.
 
+use crate::estimates::{self, Line};
 use crate::shared::{Outcome, RuntimeOptions};
 use std::fmt;
 use tidemill::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile, Result};
@@ -18,6 +19,7 @@ pub struct Options {
 pub struct Report {
     adapters: Vec<String>,
     devices: Vec<DeviceInfo>,
+    estimates: Vec<Line>,
 }
 
 /// Lists the adapters and opens a runtime.
@@ -28,8 +30,9 @@ pub async fn run(options: &Options) -> Result<Report> {
     let adapters = adapters();
     let runtime = options.runtime.start().await?;
     let devices = runtime.devices().to_vec();
+    let estimates = estimates::measure(&runtime).await?;
     options.runtime.finish(runtime).await?;
-    Ok(Report { adapters, devices })
+    Ok(Report { adapters, devices, estimates })
 }
 
 #[cfg(feature = "gpu")]
@@ -77,7 +80,8 @@ impl fmt::Display for Report {
         for device in &self.devices {
             show(device, f)?;
         }
-        Ok(())
+        writeln!(f, "\nEstimates beside what then was measured")?;
+        self.estimates.iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }
 

@@ -7,6 +7,7 @@
 
 #[path = "../examples/concurrent/program.rs"]
 mod concurrent;
+mod estimates;
 mod info;
 #[path = "../examples/monte_carlo/program.rs"]
 mod monte_carlo;
