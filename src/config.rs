@@ -81,6 +81,8 @@ pub struct Config {
     pub batches_in_flight: u32,
     /// Accuracy of generated arithmetic.
     pub precision: Precision,
+    /// Shaders of earlier runs that a GPU compiles when it is opened; `None`: none.
+    pub warm_up: Option<usize>,
     /// How dtypes mix in sessions that do not say otherwise.
     pub promotion: Promotion,
     /// Values with at most this many elements, all of whose operands are known on the host, are computed when
@@ -176,6 +178,7 @@ impl Default for Config {
             worker_threads: None,
             batches_in_flight: 3,
             precision: Precision::Accurate,
+            warm_up: None,
             promotion: Promotion::Matlab,
             fold_elements_max: 64,
             tape_nodes_max: 4096,

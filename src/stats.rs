@@ -97,8 +97,10 @@ counters! {
     plan_cache_hits,
     /// Regions that had to be planned.
     plan_cache_misses,
-    /// GPU pipelines compiled.
+    /// GPU pipelines compiled when something needed them.
     pipelines_compiled,
+    /// GPU pipelines compiled before anything needed them (`RuntimeBuilder::warm_up`).
+    pipelines_warmed,
     /// Bytes copied from host memory to a device.
     bytes_uploaded,
     /// Of these, bytes that were copied on the host first, to memory that the device reads.

@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 
 /// Names the environment variable that chooses the device where the builder does not.
 pub const DEVICE_VARIABLE: &str = "TIDEMILL_DEVICE";
+/// Names the environment variable with how many shaders a GPU compiles when it is opened.
+const WARM_UP_VARIABLE: &str = "TIDEMILL_WARMUP";
 
 /// Durations from here on mean "for ever": a year is far within what clocks can add.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -156,6 +158,15 @@ impl RuntimeBuilder {
     /// The accuracy of generated arithmetic; accurate by default.
     pub fn precision(mut self, precision: Precision) -> RuntimeBuilder {
         self.config.precision = precision;
+        self
+    }
+
+    /// Has a GPU compile, as soon as it is opened and beside the program, the shaders that most earlier runs on this
+    /// machine needed, at most so many. Without it, a shader is compiled when a region first needs it. The environment
+    /// variable `TIDEMILL_WARMUP` says the same where the program does not; 0 turns it off. Shaders are
+    /// remembered in the cache's folder for each adapter and driver, also by runs that don't warm up.
+    pub fn warm_up(mut self, shaders: usize) -> RuntimeBuilder {
+        self.config.warm_up = Some(shaders);
         self
     }
 
@@ -313,6 +324,15 @@ impl RuntimeBuilder {
                 _ => DeviceChoice::Auto,
             },
         };
+        if self.config.warm_up.is_none()
+            && let Ok(shaders) = std::env::var(WARM_UP_VARIABLE)
+            && !shaders.trim().is_empty()
+        {
+            let wrong =
+                || Error::new(ErrorKind::Argument, format!("{WARM_UP_VARIABLE}: '{shaders}' is no number of shaders"));
+            self.config.warm_up = Some(shaders.trim().parse().map_err(|_| wrong())?);
+        }
+        self.config.warm_up = self.config.warm_up.filter(|shaders| *shaders > 0);
         Ok(self.config)
     }
 }

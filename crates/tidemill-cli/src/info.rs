@@ -8,6 +8,15 @@ use crate::shared::{Outcome, RuntimeOptions};
 use std::fmt;
 use tidemill::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile, Result};
 
+/// The environment variables that a runtime reads, and what each says; docs/configuration.md has more.
+const VARIABLES: [(&str, &str); 5] = [
+    ("TIDEMILL_DEVICE", "the device, where the program names none"),
+    ("TIDEMILL_CACHE", "the folder of what is measured and compiled"),
+    ("TIDEMILL_WARMUP", "shaders of earlier runs that are compiled at the start"),
+    ("TIDEMILL_DUMP", "a folder that planning writes to"),
+    ("TIDEMILL_TRACE_DISPATCHES", "1: the timeline shows every dispatch"),
+];
+
 /// What is to be shown.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
@@ -79,6 +88,11 @@ impl fmt::Display for Report {
         }
         for device in &self.devices {
             show(device, f)?;
+        }
+        writeln!(f, "\nEnvironment")?;
+        for (name, what) in VARIABLES {
+            let value = std::env::var(name).unwrap_or_else(|_| "not set".to_owned());
+            writeln!(f, "  {name:<26} {value:<10} {what}")?;
         }
         writeln!(f, "\nEstimates beside what then was measured")?;
         self.estimates.iter().try_for_each(|line| writeln!(f, "{line}"))

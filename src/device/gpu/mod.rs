@@ -34,6 +34,8 @@ mod encode;
 mod finish;
 mod flight;
 mod instance;
+mod kept;
+mod known;
 mod pipelines;
 mod prepare;
 mod probe;

@@ -4,6 +4,7 @@
 //! to compile is not remembered: its region fails with the compiler's words, and the next one asks again.
 
 use super::driver_cache::DriverCache;
+use super::known::{Known, Shader};
 use super::raw_device::Gpu;
 use super::shaders::Shaders;
 use super::uploads::Uploads;
@@ -84,6 +85,8 @@ type Place = Arc<Mutex<Option<Arc<Pipeline>>>>;
 pub(super) struct Pipelines {
     layouts: Mutex<FxHashMap<Given, Arc<Layout>>>,
     places: Mutex<FxHashMap<Key, Place>>,
+    /// What was compiled before anybody needed it, until somebody does.
+    warm: Mutex<FxHashMap<Shader, Place>>,
 }
 
 impl Pipelines {
@@ -116,11 +119,38 @@ impl Pipelines {
         }
         let layout = self.layout(&at.gpu, given)?;
         let wgsl = text()?;
-        let pipeline = compile(at, &layout, &wgsl)?;
-        Counters::add(&maker.counters.pipelines_compiled, 1);
-        let pipeline = Arc::new(Pipeline { pipeline, layout, given });
+        if let Some(known) = &at.known {
+            known.needed(given, &wgsl);
+        }
+        let pipeline = match self.take_warm(given, &wgsl) {
+            Some(pipeline) => pipeline,
+            None => {
+                let pipeline = compile(at, &layout, &wgsl)?;
+                Counters::add(&maker.counters.pipelines_compiled, 1);
+                Arc::new(Pipeline { pipeline, layout, given })
+            }
+        };
         *place = Some(pipeline.clone());
         Ok(pipeline)
+    }
+
+    /// The pipeline of a shader that was compiled before; who asks while it is compiled waits for it.
+    fn take_warm(&self, given: Given, wgsl: &str) -> Option<Arc<Pipeline>> {
+        let place = self.warm.lock().remove(&(given, wgsl.into()))?;
+        place.lock().take()
+    }
+
+    /// Compiles a shader that nobody asked for yet. One that does not compile is left to who asks.
+    fn warm(&self, maker: &Maker, at: &Station, shader: Shader) {
+        let (given, wgsl) = shader.clone();
+        let place = Place::default();
+        let mut locked = place.lock();
+        self.warm.lock().insert(shader, place.clone());
+        let made = self.layout(&at.gpu, given).and_then(|layout| Ok((compile(at, &layout, &wgsl)?, layout)));
+        if let Ok((pipeline, layout)) = made {
+            Counters::add(&maker.counters.pipelines_warmed, 1);
+            *locked = Some(Arc::new(Pipeline { pipeline, layout, given }));
+        }
     }
 
     fn layout(&self, gpu: &Gpu, given: Given) -> Result<Arc<Layout>> {
@@ -229,10 +259,36 @@ pub(super) struct Station {
     pub(super) uploads: Uploads,
     /// What its driver compiled, on disk.
     pub(super) driver_cache: Option<DriverCache>,
+    /// The shaders that runs need, on disk.
+    pub(super) known: Option<Known>,
+}
+
+impl Station {
+    /// Keeps on disk what was compiled.
+    pub(super) fn keep(&self) {
+        if let Some(cache) = &self.driver_cache {
+            cache.keep();
+        }
+        if let Some(known) = &self.known {
+            known.keep();
+        }
+    }
 }
 
 /// The device that stands at present, `None` once it was lost for good.
 pub(super) type Current = Arc<RwLock<Option<Arc<Station>>>>;
+
+/// Compiles the shaders that most earlier runs needed, at most so many, one after the other, until the device is gone.
+pub(super) fn warm_up(current: &Current, maker: &Maker, most: usize) {
+    let station = || current.read().clone();
+    let shaders = station().and_then(|at| Some(at.known.as_ref()?.most_needed(most))).unwrap_or_default();
+    for shader in shaders {
+        let Some(at) = station() else { return };
+        if !at.known.as_ref().is_some_and(|known| known.is_needed(&shader)) {
+            at.pipelines.warm(maker, &at, shader);
+        }
+    }
+}
 
 /// Compiles ahead of time.
 pub(super) struct GpuCompiler {

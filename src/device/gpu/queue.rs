@@ -12,7 +12,8 @@ use super::copy::CopyPool;
 use super::driver_cache::DriverCache;
 use super::encode::{Encoding, QUERIES, Stamping, Submitted, Tools};
 use super::flight::{Arrow, BatchEnd, Flight, Work, arrow};
-use super::pipelines::{Current, GpuCompiler, Maker, Station};
+use super::known::Known;
+use super::pipelines::{Current, GpuCompiler, Maker, Station, warm_up};
 use super::prepare::{Prepared, Preparer, Step};
 use super::raw_device::{Gpu, HEALTH_WAIT};
 use super::readback::Readbacks;
@@ -29,6 +30,7 @@ use crate::error::{Error, ErrorKind, Result, panic_words};
 use crate::host_buffer::MappedBytes;
 use crate::ids::BufferId;
 use crate::injection::Wrong;
+use crate::leaving::Leaving;
 use crate::stats::Counters;
 use crate::timeline::{Detail, Lane, flow};
 use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
@@ -119,6 +121,7 @@ pub(super) fn start(
     queue.stand(opened)?;
     let thread = std::thread::Builder::new().name(format!("tidemill-gpu{}-done", queue.info.id.0));
     queue.done = Some(thread.spawn(move || completion.run(&completions)).map_err(thread_error)?);
+    queue.warm_up()?;
     Ok(queue)
 }
 
@@ -201,9 +204,7 @@ impl Backend for Queue {
             self.buffers.clear();
             drop(tools);
             station.uploads.close();
-            if let Some(cache) = &station.driver_cache {
-                cache.keep();
-            }
+            station.keep();
             station.gpu.leave();
         }
     }
@@ -217,9 +218,23 @@ impl Drop for Queue {
 }
 
 impl Queue {
+    /// Compiles, on a thread of its own, what the program is likely to need.
+    fn warm_up(&self) -> Result<()> {
+        let Some(most) = self.context.config.warm_up else { return Ok(()) };
+        let (current, maker) = (self.current.clone(), self.maker.clone());
+        let run = move || {
+            // The exit of the process waits for the driver's compiler.
+            let _leaving = Leaving::begin();
+            warm_up(&current, &maker, most);
+        };
+        let thread = std::thread::Builder::new().name(format!("tidemill-gpu{}-warm", self.info.id.0));
+        thread.spawn(run).map(drop).map_err(thread_error)
+    }
+
     /// Puts an opened device in its place.
     fn stand(&mut self, opened: Opened) -> Result<()> {
         let driver_cache = DriverCache::open(&opened);
+        let known = Known::open(&opened.about);
         let Opened { gpu, features, .. } = opened;
         let stamps = wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::TIMESTAMP_QUERY_INSIDE_ENCODERS;
         let queries = features.contains(stamps).then(|| gpu.checked(|| make_queries(&gpu))).transpose()?;
@@ -238,7 +253,7 @@ impl Queue {
         };
         let host_budget = self.context.config.host_budget.unwrap_or(u64::MAX);
         let uploads = Uploads::new(bytes(UPLOAD_BYTES).min(host_budget), counters());
-        let station = Arc::new(Station { gpu, pipelines: Default::default(), uploads, driver_cache });
+        let station = Arc::new(Station { gpu, pipelines: Default::default(), uploads, driver_cache, known });
         *self.current.write() = Some(station.clone());
         self.standing = Some((station, tools));
         Ok(())
