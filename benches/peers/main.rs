@@ -18,7 +18,7 @@ mod rows;
 mod shared;
 
 use peer::Peer;
-use programs::{Ends, Inputs, check, fill};
+use programs::{Inputs, check, fill, turn};
 use rows::{ROWS, Row};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -205,25 +205,6 @@ async fn ours(session: &Session, inputs: &Inputs, row: &Row, size: usize, measur
         let start = Instant::now();
         turn(session, inputs, row, size).await?;
         measured.times_ms.push(start.elapsed().as_secs_f64() * 1e3);
-    }
-    Ok(())
-}
-
-/// Runs the program of a row once, to the end of what it computes.
-async fn turn(session: &Session, inputs: &Inputs, row: &Row, size: usize) -> Result<()> {
-    let outputs = (row.program)(session, inputs, size)?;
-    match row.ends {
-        Ends::OnTheDevice => {
-            for output in &outputs {
-                output.eval().await?;
-            }
-        }
-        Ends::WithANumber => {
-            outputs[0].item::<f32>().await?;
-        }
-        Ends::WithTheWhole => {
-            outputs[0].gather::<f32>().await?;
-        }
     }
     Ok(())
 }

@@ -56,6 +56,25 @@ pub async fn fill(session: &Session, row: &Row, size: usize) -> Result<Inputs> {
     Ok(inputs)
 }
 
+/// Runs the program of a row once, to the end of what it computes.
+pub async fn turn(session: &Session, inputs: &Inputs, row: &Row, size: usize) -> Result<()> {
+    let outputs = (row.program)(session, inputs, size)?;
+    match row.ends {
+        Ends::OnTheDevice => {
+            for output in &outputs {
+                output.eval().await?;
+            }
+        }
+        Ends::WithANumber => {
+            outputs[0].item::<f32>().await?;
+        }
+        Ends::WithTheWhole => {
+            outputs[0].gather::<f32>().await?;
+        }
+    }
+    Ok(())
+}
+
 /// The number of a row: its outputs, each weighted by a number that grows from 0 to 1 along the array, and added. Beside
 /// it, the same of their magnitudes.
 pub async fn check(session: &Session, inputs: &Inputs, row: &Row, size: usize) -> Result<(f64, f64)> {
