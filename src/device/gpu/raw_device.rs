@@ -247,6 +247,7 @@ impl Drop for Gpu {
         let (device, queue) = (self.device.clone(), self.queue.clone());
         if serves {
             spare::keep(Spare { adapter: self.adapter.clone(), device, queue, loss: self.loss.clone() });
+            spare::destroy_ended();
         } else {
             // Its buffers are freed, destroyed or not.
             spare::end(device, queue);

@@ -33,6 +33,8 @@ pub(super) struct Spare {
 }
 
 static SPARES: Mutex<Vec<Spare>> = Mutex::new(Vec::new());
+/// Devices that serve nobody, beside others that are in use.
+static ENDED: Mutex<Vec<(wgpu::Device, wgpu::Queue)>> = Mutex::new(Vec::new());
 
 /// Keeps a device that works and has nothing in flight.
 pub(super) fn keep(spare: Spare) {
@@ -50,10 +52,18 @@ pub(super) fn take(adapter: &AdapterKey, features: wgpu::Features) -> Option<Spa
     found
 }
 
-/// A device that serves nobody any more: destroyed where no other is in use, and left alone beside others.
+/// A device that serves nobody any more: destroyed with all such devices as soon as no other is in use, and left alone
+/// beside others.
 pub(super) fn end(device: wgpu::Device, queue: wgpu::Queue) {
-    if IN_USE.load(Ordering::SeqCst) > 0 {
-        std::mem::forget((device, queue));
+    ENDED.lock().push((device, queue));
+    destroy_ended();
+}
+
+/// Destroys the devices that serve nobody, if no device is in use.
+pub(super) fn destroy_ended() {
+    if IN_USE.load(Ordering::SeqCst) == 0 {
+        let ended = std::mem::take(&mut *ENDED.lock());
+        drop(ended);
     }
 }
 
