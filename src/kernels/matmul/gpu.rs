@@ -1,10 +1,8 @@
 //! The matrix product on a GPU, by tiles of both factors ([`tiles`]) or with one of them read once ([`thin`]).
 //!
-//! In: sizes and segment counts. Out: passes of one module, over slices of the terms (`Split`). A slice of more terms
-//! than a pass adds takes several passes, each of which adds its sum to the result of the one before. Where there are
-//! several slices, their sums are partial results in the scratch operand, and a last pass, of a second module, adds
-//! them. The parameters of the first module, from `OWN_WORDS` on, are `PARAMS`; those of the second are outputs,
-//! slices, and lanes of an output.
+//! In: sizes and segment counts. Out: a pass over slices of the terms (`Split`). Where there are several slices, their
+//! sums are partial results in the scratch operand, and a second pass adds them. The parameters of the first pass, from
+//! `OWN_WORDS` on, are `PARAMS`; those of the second are outputs, slices, and lanes of an output.
 //!
 //! Must hold: MATMUL-1. Nothing depends on the rounding of a difference, which a driver's compiler may rearrange. Terms
 //! beyond the last one are zeros, in both factors.
@@ -21,9 +19,8 @@ use crate::kernels::wgsl::types::{storage, zero};
 
 /// Partial results that a lane of the last pass adds one after the other.
 const PARTIALS_A_LANE: u32 = 4;
-/// The parameters of a pass over terms, from `OWN_WORDS` on. `start` is the pass's first term within a slice.
-const PARAMS: [&str; 11] =
-    ["m", "n", "k", "stride_a", "stride_b", "start", "terms", "tiles_m", "tiles_n", "batch", "slices"];
+/// The parameters of the pass over terms, from `OWN_WORDS` on.
+const PARAMS: [&str; 10] = ["m", "n", "k", "stride_a", "stride_b", "terms", "tiles_m", "tiles_n", "batch", "slices"];
 
 /// The passes of a matrix product whose operands `[a, b, out]`, or `[a, b, out, partial]` where it has several slices,
 /// have so many segments.
@@ -55,43 +52,37 @@ fn passes_of(
     }
     let operands = [0, 1, if split.slices > 1 { 3 } else { 2 }];
     let bound = operands.map(|operand| segments[operand as usize]);
-    let key = format!("matmul {dtype} {way:?} {transpose_a} {transpose_b} {bound:?}");
-    let wgsl = match way {
-        Way::Tiles(tiling) => tiles::text(dtype, tiling, transpose_a, transpose_b, &bound),
-        Way::Thin(thin) => thin::text(dtype, thin, transpose_a, transpose_b, &bound),
+    let layout = format!("{dtype} {transpose_a} {transpose_b} {bound:?}");
+    let (key, wgsl) = match way {
+        Way::Tiles(tiling) => {
+            let vectors = tiles::Vectors::of(dtype, tiling, library);
+            let wgsl = tiles::text(dtype, tiling, transpose_a, transpose_b, vectors, &bound);
+            (format!("matmul {tiling:?} {vectors:?} {layout}"), wgsl)
+        }
+        Way::Thin(thin) => {
+            (format!("matmul {thin:?} {layout}"), thin::text(dtype, thin, transpose_a, transpose_b, &bound))
+        }
     };
+    let mut params = vec![0, segment_shift];
+    params.extend([m, n, k, stride_a, stride_b, split.terms, tiles_m, tiles_n, batch, split.slices]);
     let grid = grid_of(groups, "a matrix product")?;
-    let starts = (0..split.terms.min(k).max(1)).step_by(way.terms_max() as usize);
-    let sizes = [m, n, k, stride_a, stride_b];
-    let mut passes: Vec<Pass> = starts
-        .map(|start| {
-            let mut params = vec![0, segment_shift];
-            params.extend(sizes);
-            params.extend([start, split.terms, tiles_m, tiles_n, batch, split.slices]);
-            let (key, wgsl) = (key.clone(), wgsl.clone());
-            Pass { key, wgsl, params, operands: operands.to_vec(), faults: false, grid }
-        })
-        .collect();
+    let mut passes = vec![Pass { key, wgsl, params, operands: operands.to_vec(), faults: false, grid }];
     if split.slices > 1 {
         passes.push(sum_of_partials(dtype, m * n * batch, split.slices, segments, segment_shift)?);
     }
     Ok(passes)
 }
 
-/// Statements that name the part of a slice which a pass adds, of at most so many terms.
-fn ends(terms_max: u32) -> String {
-    format!(
-        "    // The last row of the grid may reach past the last tile: such workgroups load zeros and store nothing.
+/// Statements that name the terms of a slice, and the rows and columns that are stored.
+const SLICE: &str =
+    "    // The last row of the grid may reach past the last tile: such workgroups load zeros and store nothing.
     let live = slice < slices;
     let rows = select(0u, m, live);
     let columns = select(0u, n, live);
-    let first = select(0u, min(slice * terms + start, k), live);
     // The last slice may reach past what 32 bits hold, the terms that it has do not.
-    let begin = min(slice * terms, k);
-    let last = select(0u, begin + min(min(start + {terms_max}u, terms), k - begin), live);
-"
-    )
-}
+    let first = select(0u, min(slice * terms, k), live);
+    let last = select(0u, first + min(terms, k - first), live);
+";
 
 /// The pass that adds the partial results of each element: several lanes an element, whose sums are added as a tree.
 fn sum_of_partials(
@@ -247,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slice_of_several_passes_holds_the_bound() {
+    fn a_slice_whose_sums_are_added_in_memory_holds_the_bound() {
         let Some(gpu) = gpu() else { return };
         let case = Case { transpose_a: true, ..case(5, 6, TERMS_MAX as usize + 70) };
         let (a, b) = cases::operands(case, "tenths", 0.0, |x| x as f32 as f64);
@@ -255,7 +246,7 @@ mod tests {
         let split = Split { slices: 1, terms: TERMS_MAX + 128 };
         let segments = [1, 1, 1, 1];
         let passes = passes_of(&case.library(DType::F32), Way::of(DType::F32, 5, 6, 1), split, &segments, 30).unwrap();
-        assert_eq!(passes.len(), 2);
+        assert_eq!(passes.len(), 1);
         let single = |v: &[f64]| words(&v.iter().map(|&x| x as f32).collect::<Vec<_>>());
         let after = gpu.passes(&passes, &segments, &[single(&a), single(&b), vec![9; 30], vec![7]]);
         let got: Vec<f64> = floats(&after[2]).iter().map(|&x| x as f64).collect();
@@ -284,14 +275,17 @@ mod tests {
     fn all_tilings_add_in_the_same_order() {
         let layouts = [(false, false), (true, false), (false, true), (true, true)];
         for (at, (dtype, tiling)) in Tiling::all().into_iter().enumerate() {
-            // Several passes where the terms are not cut, and a rest that fills no run.
-            let (transpose_a, transpose_b) = layouts[at % 4];
-            let case = Case { transpose_a, transpose_b, batch: 2, ..case(75, 70, 1100 + at) };
-            let library = case.library(dtype);
-            let (a, b) = cases::operands(case, "mixed", 0.0, |x| x as f32 as f64);
-            let Some(expected) = product(&library, dtype, &a, &b) else { continue };
-            let got = product_by(Way::Tiles(tiling), &library, dtype, &a, &b);
-            assert_eq!(got.as_ref(), Some(&expected), "{dtype} {tiling:?}");
+            // Several sums in memory where the terms are not cut, and a rest that fills no run. Sizes with and without
+            // vectors.
+            for (m, n, k) in [(75, 70, 1100 + at), (76, 70, 1100), (75, 72, 1100)] {
+                let (transpose_a, transpose_b) = layouts[(at + m + n) % 4];
+                let case = Case { transpose_a, transpose_b, batch: 2, ..case(m, n, k) };
+                let library = case.library(dtype);
+                let (a, b) = cases::operands(case, "mixed", 0.0, |x| x as f32 as f64);
+                let Some(expected) = product_by(Way::Tiles(Tiling::OF_16), &library, dtype, &a, &b) else { continue };
+                let got = product_by(Way::Tiles(tiling), &library, dtype, &a, &b);
+                assert_eq!(got.as_ref(), Some(&expected), "{dtype} {tiling:?} {case:?}");
+            }
         }
     }
 

@@ -5,10 +5,10 @@
 
 use crate::graph::DType;
 
-/// Terms that one pass over tiles adds to a result.
+/// Terms that an invocation of a tile adds in registers.
 pub(super) const TERMS_MAX: u32 = 512;
-/// Passes that add to one result, one after the other.
-const PASSES_MAX: u32 = 8;
+/// Sums of so many terms that are added to a result in memory, one after the other.
+const SUMS_MAX: u32 = 8;
 /// Terms below which a slice is not worth a workgroup.
 const SLICE_TERMS_MIN: u32 = 512;
 /// Workgroups of tiles that fill a large GPU.
@@ -66,7 +66,7 @@ pub(super) struct Tiling {
 
 impl Tiling {
     /// Tiles of 16 by 16, 32 by 32, 64 by 64 and 128 by 64 elements.
-    const OF_16: Tiling = Tiling { across: 16, down: 16, rows: 1, columns: 1, lanes: 1, depth: 16 };
+    pub(super) const OF_16: Tiling = Tiling { across: 16, down: 16, rows: 1, columns: 1, lanes: 1, depth: 16 };
     const OF_32: Tiling = Tiling { across: 16, down: 16, rows: 1, columns: 1, lanes: 2, depth: 16 };
     const OF_64: Tiling = Tiling { across: 16, down: 16, rows: 1, columns: 1, lanes: 4, depth: 16 };
     const OF_128: Tiling = Tiling { across: 16, down: 8, rows: 2, columns: 2, lanes: 4, depth: 8 };
@@ -187,15 +187,6 @@ impl Way {
             Way::Thin(Thin { turned: false, count, .. }) => count,
         }
     }
-
-    /// Terms that one pass adds.
-    #[cfg(feature = "gpu")]
-    pub fn terms_max(self) -> u32 {
-        match self {
-            Way::Tiles(_) => TERMS_MAX,
-            Way::Thin(thin) => thin.terms_max(),
-        }
-    }
 }
 
 /// The terms of a product, cut into slices that are summed apart.
@@ -209,14 +200,14 @@ pub(super) struct Split {
 
 impl Split {
     /// The slices of a product: as many as fill a GPU, if they are long enough, and at least as many as keep the chain
-    /// of passes over a slice short.
+    /// of sums in memory short.
     pub fn of(dtype: DType, m: u32, n: u32, k: u32, batch: u32) -> Split {
         let way = Way::of(dtype, m, n, batch);
         let groups = way.tiles(m, n) * batch as u64;
         let reads = m.min(n) <= READING_MAX.0 || m.max(n) <= READING_MAX.1;
         let groups_wanted = if reads { READING_GROUPS_WANTED } else { GROUPS_WANTED };
         let (least, most, multiple) = match way {
-            Way::Tiles(_) => (SLICE_TERMS_MIN, TERMS_MAX * PASSES_MAX, BLOCK),
+            Way::Tiles(_) => (SLICE_TERMS_MIN, TERMS_MAX * SUMS_MAX, BLOCK),
             Way::Thin(thin) => (32 * thin.lanes, thin.terms_max(), 8 * thin.lanes),
         };
         let wanted = (groups_wanted / groups.max(1)).clamp(1, groups_wanted) as u32;
@@ -246,7 +237,7 @@ mod tests {
                     assert!(slices as u64 * terms as u64 >= k as u64, "{m} x {k} x {n}: {slices} of {terms}");
                     assert!(slices == 1 || (slices - 1) as u64 * (terms as u64) < k as u64);
                     let most = match Way::of(dtype, m, n, batch) {
-                        Way::Tiles(_) => TERMS_MAX * PASSES_MAX,
+                        Way::Tiles(_) => TERMS_MAX * SUMS_MAX,
                         Way::Thin(thin) => thin.terms_max(),
                     };
                     assert!(terms % BLOCK == 0 && terms <= most);

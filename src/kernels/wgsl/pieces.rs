@@ -6,6 +6,7 @@
 //! the 32-bit elements in a segment (`SEGMENT_SHIFT_WORD`; half as many 64-bit ones); its own words follow from [`OWN_WORDS`] on.
 
 use super::dispatch::rows;
+use super::types::vector;
 use crate::error::{Error, ErrorKind};
 use std::fmt::Write;
 
@@ -37,6 +38,19 @@ impl Module {
         });
         let store = format!("fn store_{name}(i: u32, value: {ty})");
         self.accessor(name, segments, &store, ty, |place| format!("{place} = value; return;"));
+    }
+
+    /// Binds an operand of vectors of so many elements of this storage type, with functions to load and store the vector
+    /// whose first element is `i`, a multiple of `lanes`.
+    pub(crate) fn vector_operand(&mut self, name: &str, ty: &str, lanes: u32, segments: u8) {
+        let vector = vector(ty, lanes);
+        self.bind(name, &vector, segments);
+        let place = |place: &str| place.replace("[e]", &format!("[e / {lanes}u]"));
+        self.accessor(name, segments, &format!("fn load_{name}(i: u32) -> {vector}"), ty, |at| {
+            format!("return {};", place(at))
+        });
+        let store = format!("fn store_{name}(i: u32, value: {vector})");
+        self.accessor(name, segments, &store, ty, |at| format!("{} = value; return;", place(at)));
     }
 
     /// Binds a buffer of atomic words.

@@ -11,7 +11,7 @@
 //! lanes are added in pairs. The order of additions is the same however the operands lie.
 
 use super::super::split::Thin;
-use super::{PARAMS, ends};
+use super::{PARAMS, SLICE};
 use crate::graph::DType;
 use crate::kernels::wgsl::pieces::{Module, OWN_WORDS};
 use crate::kernels::wgsl::types::{storage, zero};
@@ -85,9 +85,8 @@ pub(super) fn text(dtype: DType, thin: Thin, transpose_a: bool, transpose_b: boo
     let page = index / tiles % batch;
     let line0 = (index % tiles) * {}u;
     let pages = (slice * batch + page) * m * n;
-{}",
-        thin.lines,
-        ends(thin.terms_max())
+{SLICE}",
+        thin.lines
     );
     main.push_str(&places(&form));
     for (i, j) in form.sums() {

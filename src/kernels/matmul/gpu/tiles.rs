@@ -2,47 +2,50 @@
 //!
 //! In: a dtype, a [`Tiling`], and how the operands lie. Out: one module, whose parameters `gpu::PARAMS` names.
 //!
-//! Lines (rows of a, columns of b) are kept in workgroup memory as vectors of `lanes` lines of one term. Neighbouring
-//! vectors, the slots, hold neighbouring lines, and the lanes of one are `slots` lines apart: so invocations load and
-//! store neighbours in memory one by one, whatever the sizes divide by, and read 16 bytes of workgroup memory at a time.
-//! While a stage of `depth` terms is multiplied, the next one is on its way from memory to registers, and then goes to
-//! the other half of the workgroup memory.
+//! Lines (rows of a, columns of b) are kept in workgroup memory as vectors of `lanes` lines of one term, the slots.
+//! Invocations load and store 16 bytes at a time where the sizes allow it ([`Vectors`]): then the lanes of a slot are
+//! neighbouring lines. Elsewhere neighbouring slots hold neighbouring lines, the lanes of one are `slots` lines apart,
+//! and invocations load and store neighbours in memory one by one. While a stage of `depth` terms is multiplied, the
+//! next one is on its way from memory to registers, and then goes to the other half of the workgroup memory.
 //!
 //! Must hold: MATMUL-1: an invocation adds `RUN` terms one after the other, then `BLOCK / RUN` such sums, then at most
 //! `TERMS_MAX / BLOCK` of those. All three are in registers: sums in private memory take longer than the products. The
-//! order of additions is the same for all tilings.
+//! sums of `TERMS_MAX` terms are added in the result's memory. The order of additions is the same for all tilings.
+
+mod results;
+mod side;
+
+pub(super) use side::Vectors;
 
 use super::super::split::{BLOCK, RUN, TERMS_MAX, Tiling};
-use super::{PARAMS, ends};
+use super::{PARAMS, SLICE};
 use crate::graph::DType;
 use crate::kernels::wgsl::pieces::{Module, OWN_WORDS};
 use crate::kernels::wgsl::types::{storage, vector, zero};
+use results::Places;
+use side::{Side, fetch, places, put};
 use std::fmt::Write;
 
 /// Tiles down that workgroups take before the next tile across.
 const BAND: u32 = 8;
 
-/// How an operand's tile is loaded.
-struct Side {
-    name: &'static str,
-    /// The first line of the workgroup's part, and the number of lines.
-    start: &'static str,
-    lines: &'static str,
-    /// Elements between neighbouring terms, or between neighbouring lines; the others are neighbours in memory.
-    stride: &'static str,
-    lines_are_neighbours: bool,
-    slots: u32,
-    /// Vectors between a slot's neighbouring terms in workgroup memory. Where an invocation's neighbours store
-    /// neighbouring terms, it is odd if there is room, so that these lie in different banks.
-    pitch: u32,
-}
-
 /// The module.
-pub(super) fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b: bool, segments: &[u8]) -> String {
+pub(super) fn text(
+    dtype: DType,
+    tiling: Tiling,
+    transpose_a: bool,
+    transpose_b: bool,
+    vectors: Vectors,
+    segments: &[u8],
+) -> String {
     let ty = storage(dtype);
     let mut module = Module::new();
-    for (name, segments) in ["a", "b", "result"].iter().zip(segments) {
-        module.operand(name, ty, *segments);
+    let operands = [("a", vectors.a), ("b", vectors.b), ("result", vectors.result)];
+    for ((name, vectors), segments) in operands.into_iter().zip(segments) {
+        match vectors {
+            true => module.vector_operand(name, ty, tiling.lanes, *segments),
+            false => module.operand(name, ty, *segments),
+        }
     }
     let padding = tiling.has_padding(dtype) as u32;
     let sides = [
@@ -52,6 +55,8 @@ pub(super) fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b:
             lines: "m",
             stride: if transpose_a { "k" } else { "m" },
             lines_are_neighbours: !transpose_a,
+            vectors: vectors.a,
+            lanes_are_neighbours: vectors.result,
             slots: tiling.slots_down(),
             pitch: tiling.slots_down() + padding * transpose_a as u32,
         },
@@ -61,6 +66,8 @@ pub(super) fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b:
             lines: "n",
             stride: if transpose_b { "n" } else { "k" },
             lines_are_neighbours: transpose_b,
+            vectors: vectors.b,
+            lanes_are_neighbours: vectors.b && transpose_b,
             slots: tiling.slots_across(),
             pitch: tiling.slots_across() + padding * !transpose_b as u32,
         },
@@ -92,10 +99,9 @@ pub(super) fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b:
     // the same vector of a, in the first bit of b: such reads of 16 bytes are served together.
     let x = (lid & 1u) + (lid / 2u & 6u) + 8u * (lid / 32u % {}u);
     let y = (lid / 2u & 1u) + (lid / 8u & 2u) + 4u * (lid / {}u);
-{}",
+{SLICE}",
         across / 8,
-        4 * across,
-        ends(TERMS_MAX)
+        4 * across
     );
     for side in &sides {
         main.push_str(&places(side, tiling));
@@ -103,45 +109,15 @@ pub(super) fn text(dtype: DType, tiling: Tiling, transpose_a: bool, transpose_b:
     main.push_str(&variables(tiling, &vec));
     for side in &sides {
         main.push_str(&fetch(side, tiling, "first", &vec, zero(dtype)));
-        main.push_str(&put(side, tiling, 0));
+        main.push_str(&put(side, tiling, 0, &vec));
     }
-    main.push_str(&main_loop(&sides, tiling, &vec, zero(dtype)));
-    main.push_str(&results(tiling));
+    main.push_str(&results_loop(&sides, tiling, vectors, &vec, zero(dtype)));
     module.finish_with(tiling.invocations(), &main)
-}
-
-/// Parts of a stage that an invocation loads of an operand.
-fn parts(side: &Side, tiling: Tiling) -> u32 {
-    (side.slots * tiling.depth).div_ceil(tiling.invocations())
 }
 
 /// The accumulators of an invocation: a vector of rows, and a column.
 fn sums(tiling: Tiling) -> impl Iterator<Item = (u32, u32)> {
     (0..tiling.rows).flat_map(move |r| (0..tiling.columns * tiling.lanes).map(move |c| (r, c)))
-}
-
-/// Statements that name, for each vector that an invocation loads, its term, its slot, and the elements of its lanes.
-/// Lines beyond the last are read as the last line; their results are not stored.
-fn places(side: &Side, tiling: Tiling) -> String {
-    let Side { name, start, lines, stride, lines_are_neighbours, slots, .. } = side;
-    let mut text = String::new();
-    for part in 0..parts(side, tiling) {
-        let e = format!("(lid + {}u)", tiling.invocations() * part);
-        let (slot, term) = if *lines_are_neighbours {
-            (format!("{e} % {slots}u"), format!("{e} / {slots}u"))
-        } else {
-            // Neighbours load neighbouring terms, 32 bytes at least, of as many slots as a warp has left.
-            let (depth, side) = (tiling.depth, (32 / tiling.depth).min(*slots));
-            (format!("{e} % {side}u + {side}u * ({e} / {}u)", side * depth), format!("{e} / {side}u % {depth}u"))
-        };
-        let _ = writeln!(text, "    let slot_{name}{part} = {slot};\n    let term_{name}{part} = {term};");
-        for lane in 0..tiling.lanes {
-            let line = format!("min({start} + slot_{name}{part} + {}u, {lines} - 1u)", slots * lane);
-            let line = if *lines_are_neighbours { line } else { format!("{stride} * {line}") };
-            let _ = writeln!(text, "    let at_{name}{part}_{lane} = page * stride_{name} + {line};");
-        }
-    }
-    text
 }
 
 /// Statements that declare the sums of a run (`c`), of a block (`s`), and of all blocks (`t`).
@@ -155,50 +131,35 @@ fn variables(tiling: Tiling, vec: &str) -> String {
     text
 }
 
-/// Loads a stage of an operand to registers. Terms beyond the last are zeros.
-fn fetch(side: &Side, tiling: Tiling, base: &str, vec: &str, zero: &str) -> String {
-    let Side { name, stride, lines_are_neighbours, .. } = side;
-    let mut text = String::new();
-    for part in 0..parts(side, tiling) {
-        let place = if *lines_are_neighbours { format!("{stride} * term") } else { "term".to_string() };
-        let loads: Vec<String> =
-            (0..tiling.lanes).map(|lane| format!("load_{name}(at_{name}{part}_{lane} + {place})")).collect();
-        let _ = write!(
-            text,
-            "    var next_{name}{part} = {vec}({zero});
-    {{
-        let term = {base} + term_{name}{part};
-        if (term < last) {{ next_{name}{part} = {vec}({}); }}
-    }}
-",
-            loads.join(", ")
-        );
+/// Adds the terms of a slice, `TERMS_MAX` at a time. They are the terms from `begin` to `end`.
+fn results_loop(sides: &[Side; 2], tiling: Tiling, vectors: Vectors, vec: &str, zero: &str) -> String {
+    let places = Places::of(sides, tiling, vectors);
+    let mut text = places.declare();
+    let _ = write!(
+        text,
+        "    var begin = first;
+    loop {{
+    let end = begin + min({TERMS_MAX}u, last - begin);
+"
+    );
+    text.push_str(&main_loop(sides, tiling, vec, zero));
+    for (r, c) in sums(tiling) {
+        let _ = writeln!(text, "    s{r}_{c} = t{r}_{c} + s{r}_{c};");
     }
-    text
-}
-
-/// Stores a stage of an operand in a half of the workgroup memory.
-fn put(side: &Side, tiling: Tiling, half: u32) -> String {
-    let Side { name, slots, pitch, .. } = side;
-    let mut text = String::new();
-    let elements = slots * tiling.depth;
-    for part in 0..parts(side, tiling) {
-        let before = part * tiling.invocations();
-        let whole = before + tiling.invocations() <= elements;
-        let guard = if whole { String::new() } else { format!("if (lid < {}u) ", elements - before) };
-        let _ = writeln!(
-            text,
-            "    {guard}{{ tile_{name}[{}u + term_{name}{part} * {pitch}u + slot_{name}{part}] = next_{name}{part}; }}",
-            half * tiling.depth * pitch
-        );
+    text.push_str(&places.add_before());
+    text.push_str(&places.store());
+    text.push_str("    begin = end;\n    if (begin >= last) { break; }\n");
+    for (r, c) in sums(tiling) {
+        let _ = writeln!(text, "    s{r}_{c} = {vec}();\n    t{r}_{c} = {vec}();");
     }
+    text.push_str("    }\n");
     text
 }
 
 fn main_loop(sides: &[Side; 2], tiling: Tiling, vec: &str, zero: &str) -> String {
     let depth = tiling.depth;
     let step = RUN.max(2 * depth);
-    let mut text = format!("    for (var base = first; base < last; base += {step}u) {{\n");
+    let mut text = format!("    for (var base = begin; base < end; base += {step}u) {{\n");
     for stage in 0..step / depth {
         text.push_str("    workgroupBarrier();\n    {\n");
         let next = format!("(base + {}u)", (stage + 1) * depth);
@@ -207,7 +168,7 @@ fn main_loop(sides: &[Side; 2], tiling: Tiling, vec: &str, zero: &str) -> String
         }
         text.push_str(&multiply(sides, tiling, stage, vec));
         for side in sides {
-            text.push_str(&put(side, tiling, (stage + 1) % 2));
+            text.push_str(&put(side, tiling, (stage + 1) % 2, vec));
         }
         text.push_str("    }\n");
     }
@@ -248,14 +209,9 @@ fn multiply(sides: &[Side; 2], tiling: Tiling, stage: u32, vec: &str) -> String 
     text
 }
 
-/// The name of a component of a vector.
-fn component(lane: u32) -> &'static str {
-    ["x", "y", "z", "w"][lane as usize]
-}
-
 /// Adds the sums of a block that is complete to those of all blocks.
 fn carry(tiling: Tiling, vec: &str, step: u32) -> String {
-    let mut text = format!("    if ((base - first + {step}u) % {BLOCK}u == 0u) {{\n");
+    let mut text = format!("    if ((base - begin + {step}u) % {BLOCK}u == 0u) {{\n");
     for (r, c) in sums(tiling) {
         let _ = writeln!(text, "        t{r}_{c} = t{r}_{c} + s{r}_{c};\n        s{r}_{c} = {vec}();");
     }
@@ -263,61 +219,7 @@ fn carry(tiling: Tiling, vec: &str, step: u32) -> String {
     text
 }
 
-/// Adds the sums of the last block, adds the result of the pass before, and stores it.
-fn results(tiling: Tiling) -> String {
-    let mut text = String::new();
-    for (r, c) in sums(tiling) {
-        let _ = writeln!(text, "    s{r}_{c} = t{r}_{c} + s{r}_{c};");
-    }
-    text.push_str("    let row = row0 + x;\n    let column = column0 + y;\n");
-    text.push_str(&before(tiling));
-    for (r, c) in sums(tiling) {
-        let column = column_of(c, tiling);
-        for lane in 0..tiling.lanes {
-            let row = row_of(r, lane, tiling);
-            let sum = if tiling.lanes == 1 { format!("s{r}_{c}") } else { format!("s{r}_{c}.{}", component(lane)) };
-            let _ = write!(
-                text,
-                "    if (row + {row}u < rows && column + {column}u < columns) {{
-        store_result(pages + row + {row}u + m * (column + {column}u), {sum});
-    }}
-"
-            );
-        }
-    }
-    text
-}
-
-/// Adds the results of the pass before. They are loaded together, and what lies beyond the last row or column is loaded
-/// as that one: loads that each wait for a condition wait for one another, too.
-fn before(tiling: Tiling) -> String {
-    let vec_of = |loads: Vec<String>| match tiling.lanes {
-        1 => loads[0].clone(),
-        lanes => format!("vec{lanes}({})", loads.join(", ")),
-    };
-    let mut text = "    if (start > 0u && live) {\n".to_string();
-    for (r, lane) in (0..tiling.rows).flat_map(|r| (0..tiling.lanes).map(move |lane| (r, lane))) {
-        let row = row_of(r, lane, tiling);
-        let _ = writeln!(text, "        let row{r}_{lane} = pages + min(row + {row}u, m - 1u);");
-    }
-    for c in 0..tiling.columns * tiling.lanes {
-        let column = column_of(c, tiling);
-        let _ = writeln!(text, "        let column{c} = m * min(column + {column}u, n - 1u);");
-    }
-    for (r, c) in sums(tiling) {
-        let loads = (0..tiling.lanes).map(|lane| format!("load_result(row{r}_{lane} + column{c})")).collect();
-        let _ = writeln!(text, "        s{r}_{c} = {} + s{r}_{c};", vec_of(loads));
-    }
-    text.push_str("    }\n");
-    text
-}
-
-/// The row of a lane of a block, from the invocation's first one.
-fn row_of(block: u32, lane: u32, tiling: Tiling) -> u32 {
-    block * tiling.across + lane * tiling.slots_down()
-}
-
-/// The column of an accumulator, from the invocation's first one.
-fn column_of(c: u32, tiling: Tiling) -> u32 {
-    c / tiling.lanes * tiling.down + c % tiling.lanes * tiling.slots_across()
+/// The name of a component of a vector.
+fn component(lane: u32) -> &'static str {
+    ["x", "y", "z", "w"][lane as usize]
 }
