@@ -60,7 +60,9 @@ fn passes_of(
             (format!("matmul {tiling:?} {vectors:?} {layout}"), wgsl)
         }
         Way::Thin(thin) => {
-            (format!("matmul {thin:?} {layout}"), thin::text(dtype, thin, transpose_a, transpose_b, &bound))
+            let vectors = thin::Vectors::of(thin, library);
+            let wgsl = thin::text(dtype, thin, transpose_a, transpose_b, vectors, &bound);
+            (format!("matmul {thin:?} {vectors:?} {layout}"), wgsl)
         }
     };
     let mut params = vec![0, segment_shift];
@@ -277,7 +279,7 @@ mod tests {
         for (at, (dtype, tiling)) in Tiling::all().into_iter().enumerate() {
             // Several sums in memory where the terms are not cut, and a rest that fills no run. Sizes with and without
             // vectors.
-            for (m, n, k) in [(75, 70, 1100 + at), (76, 70, 1100), (75, 72, 1100)] {
+            for (m, n, k) in [(75, 70, 600 + at), (76, 72, 600)] {
                 let (transpose_a, transpose_b) = layouts[(at + m + n) % 4];
                 let case = Case { transpose_a, transpose_b, batch: 2, ..case(m, n, k) };
                 let library = case.library(dtype);

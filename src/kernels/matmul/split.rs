@@ -65,11 +65,11 @@ pub(super) struct Tiling {
 }
 
 impl Tiling {
-    /// Tiles of 16 by 16, 32 by 32, 64 by 64 and 128 by 64 elements.
+    /// Tiles of 16 by 16, 32 by 32, 64 by 64 and 128 by 128 elements.
     pub(super) const OF_16: Tiling = Tiling { across: 16, down: 16, rows: 1, columns: 1, lanes: 1, depth: 16 };
     const OF_32: Tiling = Tiling { across: 16, down: 16, rows: 1, columns: 1, lanes: 2, depth: 16 };
     const OF_64: Tiling = Tiling { across: 16, down: 16, rows: 1, columns: 1, lanes: 4, depth: 16 };
-    const OF_128: Tiling = Tiling { across: 16, down: 8, rows: 2, columns: 2, lanes: 4, depth: 8 };
+    const OF_128: Tiling = Tiling { across: 16, down: 16, rows: 2, columns: 2, lanes: 4, depth: 8 };
     /// Of doubles, 64 by 64.
     const WIDE_OF_64: Tiling = Tiling { across: 8, down: 16, rows: 4, columns: 2, lanes: 2, depth: 8 };
 
@@ -129,15 +129,11 @@ pub(super) struct Thin {
     pub lines: u32,
     /// Lanes to which the terms of a sum are dealt.
     pub lanes: u32,
+    /// Neighbouring terms that a lane is dealt at a time: a divisor of `RUN`, or 1.
+    pub dealt: u32,
 }
 
 impl Thin {
-    /// Lines, or lanes of one line, of an invocation.
-    #[cfg(feature = "gpu")]
-    pub fn each(self) -> u32 {
-        self.lines * self.lanes / 256
-    }
-
     /// Terms of a slice: 512 a lane.
     pub fn terms_max(self) -> u32 {
         512 * self.lanes
@@ -149,8 +145,15 @@ impl Way {
     pub fn of(dtype: DType, m: u32, n: u32, batch: u32) -> Way {
         let (short, long) = (m.min(n), m.max(n));
         if short <= THIN_MAX {
-            let (lines, lanes) = if long > FEW_LINES { (32, 32) } else { (long.clamp(1, 4).next_power_of_two(), 256) };
-            return Way::Thin(Thin { turned: n > m, count: short.max(1).next_power_of_two(), lines, lanes });
+            let (turned, count) = (n > m, short.max(1).next_power_of_two());
+            if long <= FEW_LINES {
+                let lines = long.clamp(1, 4).next_power_of_two();
+                return Way::Thin(Thin { turned, count, lines, lanes: 256, dealt: 1 });
+            }
+            // With four lines on the shorter side, sums of more lines take too many registers.
+            let lines = if count > 2 { 32 } else { 64 };
+            let dealt = if dtype.is_wide() { 2 } else { 4 };
+            return Way::Thin(Thin { turned, count, lines, lanes: 32, dealt });
         }
         let (small, large) = match (dtype.is_wide(), long, short) {
             (_, ..=16, _) => return Way::Tiles(Tiling::OF_16),

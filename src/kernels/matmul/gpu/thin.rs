@@ -2,10 +2,10 @@
 //!
 //! In: a dtype, a [`Thin`], and how the operands lie. Out: one module, whose parameters `gpu::PARAMS` names.
 //!
-//! The terms of a sum are dealt to `lanes` lanes in turn. Where neighbouring terms are neighbours in memory, an
-//! invocation is one lane of several lines of the matrix. Where neighbouring lines are, it is several lanes of one
-//! line. Either way, neighbouring invocations read neighbours in memory, and an invocation has dozens of loads in
-//! flight.
+//! The terms of a sum are dealt to `lanes` lanes in turn, `dealt` neighbours at a time. Where neighbouring terms are
+//! neighbours in memory, an invocation is one lane of several lines of the matrix. Where neighbouring lines are, it is
+//! several lanes of one line, or of a vector of lines. Either way, neighbouring invocations read neighbours in memory, 16
+//! bytes each where the sizes allow it, and an invocation has dozens of elements in flight.
 //!
 //! Must hold: MATMUL-1: a lane adds eight terms one after the other, then eight such sums, then at most eight of those;
 //! lanes are added in pairs. The order of additions is the same however the operands lie.
@@ -13,16 +13,42 @@
 use super::super::split::Thin;
 use super::{PARAMS, SLICE};
 use crate::graph::DType;
+use crate::kernels::library::Library;
 use crate::kernels::wgsl::pieces::{Module, OWN_WORDS};
-use crate::kernels::wgsl::types::{storage, zero};
+use crate::kernels::wgsl::types::{storage, vector, zero};
 use std::fmt::Write;
 
 /// Terms that a lane adds one after the other to one run, and runs that it adds one after the other.
 const RUN: u32 = 8;
 
+/// Elements of the vectors of which the matrix and the thin factor are arrays, or 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Vectors {
+    big: u32,
+    small: u32,
+}
+
+impl Vectors {
+    /// The vectors of a product with these sizes: a vector spans neighbours of one line or of one term.
+    pub fn of(thin: Thin, library: &Library) -> Vectors {
+        let Library::MatMul { m, n, k, transpose_a, transpose_b, .. } = *library else {
+            panic!("LIB-1: {} is no matrix product", library.name());
+        };
+        // Operands without terms are empty, and no array of vectors.
+        let fits = |neighbours: u32| k > 0 && neighbours.is_multiple_of(thin.dealt);
+        let a = (transpose_a, if transpose_a { k } else { m });
+        let b = (!transpose_b, if transpose_b { n } else { k });
+        let ((big_by_terms, big), (small_by_terms, small)) = if thin.turned { (b, a) } else { (a, b) };
+        let dealt = |fits| if fits { thin.dealt } else { 1 };
+        let small_fits = big_by_terms && small_by_terms && fits(small);
+        Vectors { big: dealt(fits(big)), small: dealt(small_fits) }
+    }
+}
+
 /// How a module addresses the matrix and the thin factor.
 struct Form {
     thin: Thin,
+    vectors: Vectors,
     terms_are_neighbours: bool,
     /// The matrix, and the thin factor.
     big: &'static str,
@@ -35,7 +61,7 @@ struct Form {
 }
 
 impl Form {
-    fn of(thin: Thin, transpose_a: bool, transpose_b: bool, lone: bool) -> Form {
+    fn of(thin: Thin, transpose_a: bool, transpose_b: bool, vectors: Vectors) -> Form {
         let strides = |lines: &'static str, lines_are_neighbours: bool| {
             if lines_are_neighbours { (lines, "1u") } else { ("1u", "k") }
         };
@@ -43,7 +69,8 @@ impl Form {
         let ((big, of_big), (small, of_small)) = if thin.turned { (("b", b), ("a", a)) } else { (("a", a), ("b", b)) };
         Form {
             thin,
-            terms_are_neighbours: of_big.0 == "1u" || lone,
+            vectors,
+            terms_are_neighbours: of_big.0 == "1u" || thin.lines == 1,
             big,
             small,
             big_term: of_big.0,
@@ -53,27 +80,55 @@ impl Form {
         }
     }
 
+    /// Lines of a sum that is a vector.
+    fn lines_a_sum(&self) -> u32 {
+        if self.terms_are_neighbours { 1 } else { self.vectors.big }
+    }
+
+    /// Sums of an invocation for each line of the thin factor: its lines, or its lanes.
+    fn each(&self) -> u32 {
+        self.thin.lines * self.thin.lanes / 256 / self.lines_a_sum()
+    }
+
     /// The sums of an invocation: its line or its lane among several, and the line of the thin factor.
     fn sums(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
-        let Thin { count, .. } = self.thin;
-        (0..self.thin.each()).flat_map(move |i| (0..count).map(move |j| (i, j)))
+        let (each, count) = (self.each(), self.thin.count);
+        (0..each).flat_map(move |i| (0..count).map(move |j| (i, j)))
     }
 
     /// Lanes that are invocations of their own.
     fn lanes_apart(&self) -> u32 {
-        if self.terms_are_neighbours { self.thin.lanes } else { 256 / self.thin.lines }
+        self.thin.lanes / if self.terms_are_neighbours { 1 } else { self.each() }
     }
 }
 
 /// The module.
-pub(super) fn text(dtype: DType, thin: Thin, transpose_a: bool, transpose_b: bool, segments: &[u8]) -> String {
-    let (ty, zero) = (storage(dtype), zero(dtype));
-    let form = Form::of(thin, transpose_a, transpose_b, thin.lines == 1);
+pub(super) fn text(
+    dtype: DType,
+    thin: Thin,
+    transpose_a: bool,
+    transpose_b: bool,
+    vectors: Vectors,
+    segments: &[u8],
+) -> String {
+    let ty = storage(dtype);
+    let form = Form::of(thin, transpose_a, transpose_b, vectors);
+    let (sum, zero) = (vector(ty, form.lines_a_sum()), format!("{}({})", vector(ty, form.lines_a_sum()), zero(dtype)));
     let mut module = Module::new();
     for (name, segments) in ["a", "b", "result"].iter().zip(segments) {
-        module.operand(name, ty, *segments);
+        let lanes = if *name == form.big {
+            vectors.big
+        } else if *name == form.small {
+            vectors.small
+        } else {
+            1
+        };
+        match lanes {
+            1 => module.operand(name, ty, *segments),
+            lanes => module.vector_operand(name, ty, lanes, *segments),
+        }
     }
-    module.add(&format!("var<workgroup> sums: array<{ty}, {}>;\n", 256 * thin.count));
+    module.add(&format!("var<workgroup> sums: array<{sum}, {}>;\n", 256 * thin.count));
     let mut main = String::new();
     for (offset, name) in PARAMS.iter().enumerate() {
         let _ = writeln!(main, "    let {name} = params[{}];", OWN_WORDS + offset);
@@ -90,19 +145,20 @@ pub(super) fn text(dtype: DType, thin: Thin, transpose_a: bool, transpose_b: boo
     );
     main.push_str(&places(&form));
     for (i, j) in form.sums() {
-        let _ = writeln!(main, "    var s{i}_{j}: {ty} = {zero};\n    var t{i}_{j}: {ty} = {zero};");
+        let _ = writeln!(main, "    var s{i}_{j} = {zero};\n    var t{i}_{j} = {zero};");
     }
     let step = thin.lanes * RUN;
     let _ = writeln!(main, "    for (var base = first; base < last; base += {step}u) {{");
     for (i, j) in form.sums() {
-        let _ = writeln!(main, "    var c{i}_{j}: {ty} = {zero};");
+        let _ = writeln!(main, "    var c{i}_{j} = {zero};");
     }
     let _ = writeln!(main, "    if (base + {step}u <= last) {{");
-    for run in 0..RUN {
-        main.push_str(&add_term(&form, &format!("base + {}u", run * thin.lanes), false));
+    let turn = thin.lanes * thin.dealt;
+    for run in (0..RUN).step_by(thin.dealt as usize) {
+        main.push_str(&add_terms(&form, &format!("base + {}u", run * thin.lanes), false));
     }
-    let _ = writeln!(main, "    }} else {{\n    for (var turn = base; turn < last; turn += {}u) {{", thin.lanes);
-    main.push_str(&add_term(&form, "turn", true));
+    let _ = writeln!(main, "    }} else {{\n    for (var turn = base; turn < last; turn += {turn}u) {{");
+    main.push_str(&add_terms(&form, "turn", true));
     main.push_str("    }\n    }\n");
     for (i, j) in form.sums() {
         let _ = writeln!(main, "    s{i}_{j} = s{i}_{j} + c{i}_{j};");
@@ -119,23 +175,25 @@ pub(super) fn text(dtype: DType, thin: Thin, transpose_a: bool, transpose_b: boo
     module.finish(&main)
 }
 
-/// The lane and the lines of an invocation, and where these begin. Lines beyond the last are read as the last one.
+/// The lane and the lines of an invocation, and where these begin. Lines beyond the last are read as the last ones.
 fn places(form: &Form) -> String {
     let Form { thin, big, small, .. } = form;
     let (lines, others) = if thin.turned { ("n", "m") } else { ("m", "n") };
+    let wide = form.lines_a_sum();
     let mut text = String::new();
     let each = if form.terms_are_neighbours {
         let _ = writeln!(text, "    let lane = lid % {}u;\n    let own = lid / {}u;", thin.lanes, thin.lanes);
-        thin.each()
+        form.each()
     } else {
-        let _ = writeln!(text, "    let lane = lid / {}u;\n    let own = lid % {}u;", thin.lines, thin.lines);
+        let own = thin.lines / wide;
+        let _ = writeln!(text, "    let lane = lid / {own}u;\n    let own = lid % {own}u;");
         1
     };
-    let _ = writeln!(text, "    let line = line0 + own * {each}u;");
+    let _ = writeln!(text, "    let line = line0 + own * {}u;", each * wide);
     for i in 0..each {
         let _ = writeln!(
             text,
-            "    let big{i} = page * stride_{big} + {} * min(line + {i}u, {lines} - 1u);",
+            "    let big{i} = page * stride_{big} + {} * min(line + {i}u, {lines} - {wide}u);",
             form.big_line
         );
     }
@@ -149,28 +207,56 @@ fn places(form: &Form) -> String {
     text
 }
 
-/// Adds a term of each lane to the runs.
-fn add_term(form: &Form, turn: &str, guarded: bool) -> String {
-    let Form { thin, big, small, big_term, small_term, .. } = form;
+/// Adds `dealt` terms of each lane to the runs.
+fn add_terms(form: &Form, turn: &str, guarded: bool) -> String {
+    let dealt = form.thin.dealt;
     let mut text = String::new();
-    let lanes = if form.terms_are_neighbours { 1 } else { thin.each() };
-    for lane in 0..lanes {
-        let _ = writeln!(text, "    {{\n    let term = {turn} + lane + {}u;", lane * form.lanes_apart());
+    let lanes = if form.terms_are_neighbours { 1 } else { form.each() };
+    // Terms that are loaded at once, which are inside together.
+    let together = if form.terms_are_neighbours { form.vectors.big } else { 1 };
+    for (lane, part) in (0..lanes).flat_map(|lane| (0..dealt).step_by(together as usize).map(move |part| (lane, part)))
+    {
+        let place = lane * form.lanes_apart() * dealt + part;
+        let _ = writeln!(text, "    {{\n    let term = {turn} + lane * {dealt}u + {place}u;");
         if guarded {
             text.push_str("    if (term < last) {\n");
         }
-        for j in 0..thin.count {
-            let _ = writeln!(text, "    let y{j} = load_{small}(small{j} + {small_term} * term);");
-        }
-        let lines = if form.terms_are_neighbours { thin.each() } else { 1 };
-        for line in 0..lines {
-            let _ = writeln!(text, "    let x{line} = load_{big}(big{line} + {big_term} * term);");
-            let i = if form.terms_are_neighbours { line } else { lane };
-            for j in 0..thin.count {
-                let _ = writeln!(text, "    c{i}_{j} = c{i}_{j} + x{line} * y{j};");
-            }
-        }
+        text.push_str(&products(form, lane, together));
         text.push_str(if guarded { "    }\n    }\n" } else { "    }\n" });
+    }
+    text
+}
+
+/// Loads terms of a lane, from `term` on, and adds their products to the runs.
+fn products(form: &Form, lane: u32, terms: u32) -> String {
+    let Form { thin, vectors, big, small, big_term, small_term, .. } = form;
+    let mut text = String::new();
+    let element = |name: &str, is_vector: bool, term: u32| {
+        if is_vector { format!("{name}.{}", ["x", "y", "z", "w"][term as usize]) } else { name.to_string() }
+    };
+    for j in 0..thin.count {
+        if vectors.small > 1 {
+            let _ = writeln!(text, "    let y{j} = load_{small}(small{j} + {small_term} * term);");
+            continue;
+        }
+        for term in 0..terms {
+            let _ = writeln!(text, "    let y{j}_{term} = load_{small}(small{j} + {small_term} * (term + {term}u));");
+        }
+    }
+    let lines = if form.terms_are_neighbours { form.each() } else { 1 };
+    for line in 0..lines {
+        let _ = writeln!(text, "    let x{line} = load_{big}(big{line} + {big_term} * term);");
+    }
+    for (line, term) in (0..lines).flat_map(|line| (0..terms).map(move |term| (line, term))) {
+        let i = if form.terms_are_neighbours { line } else { lane };
+        let x = element(&format!("x{line}"), terms > 1, term);
+        for j in 0..thin.count {
+            let y = match vectors.small {
+                1 => format!("y{j}_{term}"),
+                _ => element(&format!("y{j}"), true, term),
+            };
+            let _ = writeln!(text, "    c{i}_{j} = c{i}_{j} + {x} * {y};");
+        }
     }
     text
 }
@@ -178,8 +264,9 @@ fn add_term(form: &Form, turn: &str, guarded: bool) -> String {
 /// Adds the lanes of each line in pairs, those that are furthest apart first, and stores the sums.
 fn results(form: &Form) -> String {
     let Thin { count, lines, turned, .. } = form.thin;
+    let wide = form.lines_a_sum();
     let mut text = String::new();
-    let mut each = form.thin.each();
+    let mut each = form.each();
     while !form.terms_are_neighbours && each > 1 {
         each /= 2;
         for i in 0..each {
@@ -188,7 +275,7 @@ fn results(form: &Form) -> String {
             }
         }
     }
-    let apart = if form.terms_are_neighbours { 1 } else { lines };
+    let apart = if form.terms_are_neighbours { 1 } else { lines / wide };
     for i in 0..each {
         if i > 0 {
             text.push_str("    workgroupBarrier();\n");
@@ -208,12 +295,13 @@ fn results(form: &Form) -> String {
             half /= 2;
         }
         let (limit, others) = if turned { ("columns", "rows") } else { ("rows", "columns") };
-        for j in 0..count {
-            let place = if turned { format!("{j}u + m * (line + {i}u)") } else { format!("line + {i}u + m * {j}u") };
+        for (j, of) in (0..count).flat_map(|j| (0..wide).map(move |of| (j, of))) {
+            let line = format!("line + {}u", i + of);
+            let place = if turned { format!("{j}u + m * ({line})") } else { format!("{line} + m * {j}u") };
+            let sum = format!("sums[lid + {}u]{}", 256 * j, if wide > 1 { format!("[{of}]") } else { String::new() });
             let _ = writeln!(
                 text,
-                "    if (lane == 0u && line + {i}u < {limit} && {j}u < {others}) {{ store_result(pages + {place}, sums[lid + {}u]); }}",
-                256 * j
+                "    if (lane == 0u && {line} < {limit} && {j}u < {others}) {{ store_result(pages + {place}, {sum}); }}"
             );
         }
     }

@@ -3,8 +3,8 @@
 //! In: a dtype, a [`Tiling`], and how the operands lie. Out: one module, whose parameters `gpu::PARAMS` names.
 //!
 //! Lines (rows of a, columns of b) are kept in workgroup memory as vectors of `lanes` lines of one term, the slots.
-//! Invocations load and store 16 bytes at a time where the sizes allow it ([`Vectors`]): then the lanes of a slot are
-//! neighbouring lines. Elsewhere neighbouring slots hold neighbouring lines, the lanes of one are `slots` lines apart,
+//! Invocations load and store 16 bytes at a time where lines lie side by side and the sizes allow it ([`Vectors`]): then
+//! the lanes of a slot are neighbouring lines. Elsewhere neighbouring slots hold neighbouring lines, the lanes of one are `slots` lines apart,
 //! and invocations load and store neighbours in memory one by one. While a stage of `depth` terms is multiplied, the
 //! next one is on its way from memory to registers, and then goes to the other half of the workgroup memory.
 //!
@@ -109,7 +109,7 @@ pub(super) fn text(
     main.push_str(&variables(tiling, &vec));
     for side in &sides {
         main.push_str(&fetch(side, tiling, "first", &vec, zero(dtype)));
-        main.push_str(&put(side, tiling, 0, &vec));
+        main.push_str(&put(side, tiling, 0));
     }
     main.push_str(&results_loop(&sides, tiling, vectors, &vec, zero(dtype)));
     module.finish_with(tiling.invocations(), &main)
@@ -168,7 +168,7 @@ fn main_loop(sides: &[Side; 2], tiling: Tiling, vec: &str, zero: &str) -> String
         }
         text.push_str(&multiply(sides, tiling, stage, vec));
         for side in sides {
-            text.push_str(&put(side, tiling, (stage + 1) % 2, vec));
+            text.push_str(&put(side, tiling, (stage + 1) % 2));
         }
         text.push_str("    }\n");
     }

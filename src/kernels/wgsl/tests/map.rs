@@ -140,6 +140,47 @@ fn operands_of_several_segments_are_one_array() {
 }
 
 #[test]
+fn windows_of_an_image_are_loaded_wherever_rows_end() {
+    let Some(gpu) = gpu() else { return };
+    for (rows, columns, segments) in
+        [(3, 9, 1), (5, 7, 1), (6, 3, 1), (13, 11, 1), (62, 40, 1), (10, 15, 3), (9, 15, 3)]
+    {
+        // out[x, y] = sum over i, j of (1 + i + 3 j) image[x + i, y + j], of an image of `rows` by `columns`.
+        let (inner, outer) = (rows - 2, columns - 2);
+        let mut build = Build::new(Form::Map);
+        let image = build.operand(DType::I32, Access::Read);
+        let out = build.operand(DType::I32, Access::Write);
+        let [row, stride] = [inner, rows].map(|count| build.param(DType::U32, &[count]));
+        let flat = build.inst(InstOp::Flat, DType::U32);
+        let (x, y) = (build.index(IndexOp::Rem, flat, row), build.index(IndexOp::Div, flat, row));
+        let mut sum = build.param(DType::I32, &[0]);
+        for (i, j) in (0..9).map(|window| (window % 3, window / 3)) {
+            let [right, down, weight] = [i, j, 1 + i + 3 * j].map(|number| build.param(DType::U32, &[number]));
+            let (x, y) = (build.index(IndexOp::Add, x, right), build.index(IndexOp::Add, y, down));
+            let start = build.index(IndexOp::Mul, y, stride);
+            let at = build.index(IndexOp::Add, x, start);
+            let element = build.load(image, at, Run::Any);
+            let weight = build.apply(ElementOp::Cast, &[weight], DType::I32);
+            let scaled = build.apply(ElementOp::Mul, &[element, weight], DType::I32);
+            sum = build.apply(ElementOp::Add, &[sum, scaled], DType::I32);
+        }
+        build.store(out, None, sum, None);
+        build.kernel.operands[0].segments = segments;
+        let pixel = |x: u32, y: u32| (x + rows * y) * 7919 % 1000;
+        let pixels: Vec<u32> = (0..rows * columns).map(|at| pixel(at % rows, at / rows)).collect();
+        let elements = inner * outer;
+        let mut buffers: Vec<Vec<u32>> =
+            if segments > 1 { pixels.chunks(64).map(<[u32]>::to_vec).collect() } else { vec![pixels] };
+        buffers.push(vec![0; elements as usize]);
+        let tile = Tile { begin: 0, end: elements, base: 0, base_wide: 0, last: true };
+        let after = gpu.launch(&build.kernel, Geometry::Map { elements }, &build.params, &buffers, &[tile], 6);
+        let weighted = |x: u32, y: u32| (0..9).map(|w| (1 + w) * pixel(x + w % 3, y + w / 3)).sum::<u32>();
+        let expected: Vec<u32> = (0..elements).map(|at| weighted(at % inner, at / inner)).collect();
+        assert_eq!(after.last(), Some(&expected), "{rows} x {columns} in {segments}");
+    }
+}
+
+#[test]
 fn wide_dtypes_go_one_by_one() {
     let Some(gpu) = gpu() else { return };
     if !gpu.target.f64 || !gpu.target.i64 {
