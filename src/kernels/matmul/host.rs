@@ -233,24 +233,43 @@ impl<T: Real> Product<T> {
     fn cut(&self, way: Way) -> Cut {
         let (rows, columns) = match way {
             Way::Dotted => return Cut { rows: dotted::LINES, columns: dotted::LINES, terms: dotted::TERMS },
-            Way::Streamed => (streamed::ROWS, THIN),
+            Way::Streamed => (streamed::rows::<T>(self.n), THIN),
             Way::Packed => (packed::ROWS, packed::COLUMNS),
         };
         let parts = self.m.div_ceil(rows) * self.n.div_ceil(columns) * self.batch;
-        // At most 64 chunks, of at least 8,192 terms.
-        let terms = if parts < PARTS_ENOUGH { self.k.div_ceil(64).next_power_of_two().max(1 << 13) } else { self.k };
-        Cut { rows, columns, terms }
+        if parts >= PARTS_ENOUGH {
+            return Cut { rows, columns, terms: self.k };
+        }
+        // The most chunks, and the least terms of one.
+        let (most, least) = match way {
+            Way::Streamed => (16, streamed::ELEMENTS_MIN / self.m.clamp(1, rows)),
+            Way::Packed | Way::Dotted => (64, 1 << 13),
+        };
+        Cut { rows, columns, terms: self.k.div_ceil(most).max(least).max(RUN).next_power_of_two() }
     }
 }
 
 /// Adds the sums of the chunks of each element as a tree.
 fn add_chunks<T: Real>(partial: &[T], out: &mut [T]) {
+    /// Elements that are added at a time.
+    const GROUP: usize = 16;
     let elements = out.len();
     let chunks = partial.len() / elements;
-    for (at, element) in out.iter_mut().enumerate() {
+    let (groups, rest) = out.as_chunks_mut::<GROUP>();
+    let plus = |x: [T; GROUP], y: [T; GROUP]| std::array::from_fn(|lane| x[lane].plus(y[lane]));
+    for (number, group) in groups.iter_mut().enumerate() {
+        let mut tree = Tree::<[T; GROUP], 32>::new([T::ZERO; GROUP]);
+        for chunk in 0..chunks {
+            let at = chunk * elements + number * GROUP;
+            tree.add(std::array::from_fn(|lane| partial[at + lane]), plus);
+        }
+        *group = tree.sum(plus);
+    }
+    let begin = elements - rest.len();
+    for (at, element) in rest.iter_mut().enumerate() {
         let mut tree = Tree::<T, 32>::new(T::ZERO);
         for chunk in 0..chunks {
-            tree.add(partial[chunk * elements + at], |x, y| x.plus(y));
+            tree.add(partial[chunk * elements + begin + at], |x, y| x.plus(y));
         }
         *element = tree.sum(|x, y| x.plus(y));
     }

@@ -1,13 +1,25 @@
 //! Products with few columns of a factor whose rows are neighbours in memory: it is read once, as it lies.
 //!
-//! In: a part of a product. Out: its sums. Must hold: MATMUL-1: `RUN` columns of the factor are added one after the
-//! other, and such sums as a tree.
+//! In: a part of a product. Out: its sums. A pass over the part's rows takes a few columns of the factor, so that memory
+//! is read in as many long streams. Must hold: MATMUL-1: `RUN` columns of the factor are added one after the other, and
+//! such sums as a tree.
 
 use super::lanes::{Lanes, Real};
 use super::{Part, Product, RUN, THIN};
 
-/// Rows of a part: their sums stay in the first cache.
-pub(super) const ROWS: usize = 512;
+/// Bytes of the sums of a part: they stay in the first cache beside what is read.
+const SUMS_BYTES: usize = 8 << 10;
+/// Columns of the factor that a pass reads: as many streams as a core fetches ahead. Half of it takes 1.1 times as long,
+/// and so does twice as much, on an EPYC.
+const STREAMS: usize = 8;
+
+/// Elements of the factor that a part reads at the least, where terms are cut to have parts for all threads.
+pub(super) const ELEMENTS_MIN: usize = 1 << 18;
+
+/// Rows of a part with so many columns.
+pub(super) fn rows<T>(columns: usize) -> usize {
+    SUMS_BYTES / size_of::<T>() / columns.next_power_of_two().clamp(1, THIN)
+}
 
 /// Writes the sums of a part to `out`, which is its first element.
 ///
@@ -15,6 +27,7 @@ pub(super) const ROWS: usize = 512;
 /// The part exists, with rows that are neighbours and at most `THIN` columns; nobody else writes its elements.
 #[inline(always)]
 pub(super) unsafe fn run<L: Lanes>(product: &Product<L::Real>, part: Part, out: *mut L::Real) {
+    const { assert!(THIN == 4) };
     let rows = part.rows.next_multiple_of(2 * L::COUNT);
     // The sums of 1, 2, 4 … runs, for each column and row.
     let mut levels: Vec<Vec<L::Real>> = Vec::new();
@@ -26,19 +39,16 @@ pub(super) unsafe fn run<L: Lanes>(product: &Product<L::Real>, part: Part, out: 
             levels.push(vec![L::Real::ZERO; rows * part.columns]);
         }
         let (below, at) = levels.split_at_mut(level);
-        for row in (0..part.rows).step_by(2 * L::COUNT) {
+        for first in (start..end).step_by(STREAMS) {
+            let terms = (first, end.min(first + STREAMS));
+            let (is_first, below) = (first == start, if terms.1 == end { &*below } else { &[] });
             // SAFETY: the caller's; levels hold whole vectors.
             unsafe {
-                let sums = run_of_terms::<L>(product, part, row, start, end);
-                for (column, sums) in sums.iter().enumerate().take(part.columns) {
-                    for (half, &sum) in sums.iter().enumerate() {
-                        let place = column * rows + row + half * L::COUNT;
-                        let mut sum = sum;
-                        for earlier in below.iter() {
-                            sum = L::add(L::load(earlier.as_ptr().add(place)), sum);
-                        }
-                        L::store(at[0].as_mut_ptr().add(place), sum);
-                    }
+                match part.columns {
+                    1 => pass::<L, 1>(product, part, terms, is_first, below, &mut at[0]),
+                    2 => pass::<L, 2>(product, part, terms, is_first, below, &mut at[0]),
+                    3 => pass::<L, 3>(product, part, terms, is_first, below, &mut at[0]),
+                    _ => pass::<L, THIN>(product, part, terms, is_first, below, &mut at[0]),
                 }
             }
         }
@@ -57,39 +67,124 @@ pub(super) unsafe fn run<L: Lanes>(product: &Product<L::Real>, part: Part, out: 
     }
 }
 
-/// The sums over a few terms of two vectors of rows, for each column.
+/// Adds a few terms of every row to the sums `at`, which begin with them if `is_first`. The sums `below` are added to what
+/// comes out.
 ///
 /// # Safety
-/// As [`run`].
+/// As [`run`], with `COLUMNS` columns; all sums hold whole vectors for the part's rows, column after column.
 #[inline(always)]
-unsafe fn run_of_terms<L: Lanes>(
+unsafe fn pass<L: Lanes, const COLUMNS: usize>(
+    product: &Product<L::Real>,
+    part: Part,
+    terms: (usize, usize),
+    is_first: bool,
+    below: &[Vec<L::Real>],
+    at: &mut [L::Real],
+) {
+    let rows = part.rows.next_multiple_of(2 * L::COUNT);
+    for row in (0..part.rows).step_by(2 * L::COUNT) {
+        // SAFETY: the caller's.
+        unsafe {
+            let place = |column: usize| column * rows + row;
+            let before: [[L::Vector; 2]; COLUMNS] = if is_first {
+                [[L::splat(L::Real::ZERO); 2]; COLUMNS]
+            } else {
+                std::array::from_fn(|column| two::<L>(at.as_ptr().add(place(column))))
+            };
+            let sums = add_terms::<L, COLUMNS>(product, part, row, terms, before);
+            for (column, mut sums) in sums.into_iter().enumerate() {
+                for earlier in below {
+                    let earlier = two::<L>(earlier.as_ptr().add(place(column)));
+                    sums = [L::add(earlier[0], sums[0]), L::add(earlier[1], sums[1])];
+                }
+                L::store(at.as_mut_ptr().add(place(column)), sums[0]);
+                L::store(at.as_mut_ptr().add(place(column) + L::COUNT), sums[1]);
+            }
+        }
+    }
+}
+
+/// Two vectors that are neighbours.
+///
+/// # Safety
+/// They exist.
+#[inline(always)]
+unsafe fn two<L: Lanes>(from: *const L::Real) -> [L::Vector; 2] {
+    // SAFETY: the caller's.
+    unsafe { [L::load(from), L::load(from.add(L::COUNT))] }
+}
+
+/// Sums of two vectors of rows for each column, with a few terms more.
+///
+/// # Safety
+/// As [`pass`].
+#[inline(always)]
+unsafe fn add_terms<L: Lanes, const COLUMNS: usize>(
     product: &Product<L::Real>,
     part: Part,
     row: usize,
-    start: usize,
-    end: usize,
-) -> [[L::Vector; 2]; THIN] {
-    // SAFETY: the caller's.
-    unsafe {
-        let mut sums = [[L::splat(L::Real::ZERO); 2]; THIN];
-        let rows = part.rows - row;
-        for p in start..end {
+    (start, end): (usize, usize),
+    mut sums: [[L::Vector; 2]; COLUMNS],
+) -> [[L::Vector; 2]; COLUMNS] {
+    let rows = part.rows - row;
+    for p in start..end {
+        // SAFETY: the caller's.
+        unsafe {
             let from = product.a.element(part.page, part.row + row, part.term + p);
-            let (a0, a1) = if rows >= 2 * L::COUNT {
-                (L::load(from), L::load(from.add(L::COUNT)))
+            let a = if rows >= 2 * L::COUNT {
+                two::<L>(from)
             } else {
                 let mut whole = [L::Real::ZERO; 32];
                 std::ptr::copy_nonoverlapping(from, whole.as_mut_ptr(), rows);
-                (L::load(whole.as_ptr()), L::load(whole.as_ptr().add(L::COUNT)))
+                two::<L>(whole.as_ptr())
             };
             for (column, sums) in sums.iter_mut().enumerate() {
-                if column < part.columns {
-                    let x = L::splat(*product.b.element(part.page, part.term + p, part.column + column));
-                    sums[0] = L::mul_add(a0, x, sums[0]);
-                    sums[1] = L::mul_add(a1, x, sums[1]);
+                let x = L::splat(*product.b.element(part.page, part.term + p, part.column + column));
+                *sums = [L::mul_add(a[0], x, sums[0]), L::mul_add(a[1], x, sums[1])];
+            }
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lanes::{WIDEST, Width};
+    use super::super::{Tree, product};
+    use super::RUN;
+
+    /// The element of a product as MATMUL-1 says it: runs one after the other, added as a tree.
+    fn element(terms: impl Iterator<Item = (f64, f64)>, contracts: bool) -> f64 {
+        let mut tree = Tree::<f64, 32>::new(0.0);
+        let terms: Vec<_> = terms.collect();
+        for run in terms.chunks(RUN) {
+            let add = |sum: f64, &(x, y): &(f64, f64)| if contracts { x.mul_add(y, sum) } else { sum + x * y };
+            tree.add(run.iter().fold(0.0, add), |x, y| x + y);
+        }
+        tree.sum(|x, y| x + y)
+    }
+
+    #[test]
+    fn the_bits_do_not_depend_on_how_rows_and_terms_are_cut() {
+        let value = |i: usize| ((i * 7919) % 1009) as f64 / 1009.0 - 0.3;
+        let fused = cfg!(target_arch = "aarch64");
+        let mut widths = vec![(None, fused)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            widths.extend(is_x86_feature_detected!("fma").then_some((Some(Width::Avx2), true)));
+            widths.extend(is_x86_feature_detected!("avx512f").then_some((Some(Width::Avx512), true)));
+        }
+        // Several parts of rows and several chunks of terms; one part; rows and terms that fill no vector and no run.
+        for (m, n, k) in [(1100, 1, 700), (300, 3, 900), (70, 4, 35)] {
+            let (a, b): (Vec<f64>, Vec<f64>) = ((0..m * k).map(value).collect(), (0..k * n).map(value).collect());
+            for &(widest, contracts) in &widths {
+                WIDEST.set(widest);
+                for (at, got) in product(&a, &b, (m, k, n)).into_iter().enumerate() {
+                    let (row, column) = (at % m, at / m);
+                    let expected = element((0..k).map(|p| (a[p * m + row], b[column * k + p])), contracts);
+                    assert_eq!(got, expected, "{widest:?}: row {row}, column {column} of {m} x {n} x {k}");
                 }
             }
         }
-        sums
     }
 }
