@@ -243,8 +243,8 @@ impl Frame<'_> {
     }
 
     fn reduce(&mut self, at: usize, monoid: Monoid, args: &[Val], lanes: usize) -> Value {
-        let fold = self.folds.iter().find(|f| f.inst == at as u32).expect("IR-5: a fold without accumulators");
-        let parts = fold.parts;
+        let number = self.folds.iter().position(|f| f.inst == at as u32).expect("IR-5: a fold without accumulators");
+        let parts = self.folds[number].parts;
         if self.mode == FoldMode::Present {
             return Value::Block(parts.0[0]);
         }
@@ -257,10 +257,40 @@ impl Frame<'_> {
                 FoldMode::Along if monoid.is_moments() => {
                     moments::accumulate_along(monoid, dtype, parts, [first, second], lanes)
                 }
-                _ => monoid::accumulate(monoid, dtype, parts, [first, second], lanes),
+                // Nothing writes the operand before its rows are folded.
+                FoldMode::Accumulate
+                    if monoid::takes_rows(monoid, dtype) && self.stage.stores.is_empty() && self.is_borrowed(first) =>
+                {
+                    let rows = &mut self.folds[number].rows;
+                    rows.push(first);
+                    if rows.len() == moments::ROWS {
+                        self.fold_rows(number, lanes);
+                    }
+                }
+                _ => {
+                    self.fold_rows(number, lanes);
+                    monoid::accumulate(monoid, dtype, parts, [first, second], lanes);
+                }
             }
         }
         Value::Absent
+    }
+
+    /// Folds the rows that wait in each fold.
+    pub(super) fn fold_waiting(&mut self, lanes: usize) {
+        (0..self.folds.len()).for_each(|number| self.fold_rows(number, lanes));
+    }
+
+    fn fold_rows(&mut self, number: usize, lanes: usize) {
+        let fold = &mut self.folds[number];
+        if fold.rows.is_empty() {
+            return;
+        }
+        let InstOp::Reduce { monoid, args } = &self.kernel.insts[fold.inst as usize].op else { return };
+        let dtype = self.kernel.inst(args[0]).dtype;
+        let rows = std::mem::take(&mut fold.rows);
+        // SAFETY: accumulators hold the lanes, and so does each row, which `reduce` found in an operand.
+        unsafe { monoid::accumulate_rows(*monoid, dtype, fold.parts, &rows, lanes) };
     }
 
     fn project(&self, of: Val, component: u8) -> Value {

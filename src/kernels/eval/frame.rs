@@ -7,6 +7,7 @@
 //! in a register, a fold's accumulators or an operand that is not written before the value is used up.
 
 use super::index::{self, Piece};
+use super::moments::ROWS;
 use super::monoid::Parts;
 use super::operand::HostOperand;
 use super::stage::{NONE, Stage};
@@ -96,6 +97,8 @@ pub(super) struct Fold {
     pub inst: u32,
     /// Its accumulators; at lane 0 of the block, where the lanes are outputs.
     pub parts: Parts,
+    /// Rows of an operand that are to be folded next, in order: several at a time are folded in registers.
+    pub rows: SmallVec<[*const u8; ROWS]>,
 }
 
 /// How folds are evaluated.
@@ -220,6 +223,11 @@ impl<'a> Frame<'a> {
     /// The dtype of a value.
     pub fn dtype(&self, val: Val) -> DType {
         self.kernel.inst(val).dtype
+    }
+
+    /// Whether an address lies in an operand, and not in a register.
+    pub fn is_borrowed(&self, block: *const u8) -> bool {
+        !self.arena.memory.as_ptr_range().contains(&block.cast())
     }
 
     fn register_at(&mut self, number: usize) -> *mut u8 {
@@ -361,8 +369,13 @@ impl<'a> Frame<'a> {
         debug_assert!(place.lanes <= BLOCK && place.lanes > 0);
         let stage = self.stage;
         for &at in &stage.order {
-            let value = self.instruction(at as usize, place);
-            self.set(at as usize, value);
+            // A block is set from its address: a value that is stored in parts, and loaded as a whole at once, waits until
+            // everything that was stored before it is in the cache.
+            match self.instruction(at as usize, place) {
+                Value::Block(block) => self.set(at as usize, Value::Block(block)),
+                Value::Line { start, step } => self.set(at as usize, Value::Line { start, step }),
+                value => self.set(at as usize, value),
+            }
         }
         for &store in &stage.stores {
             self.store(store as usize, place);

@@ -3,9 +3,10 @@
 //! In: accumulators and elements. Out: the accumulators, one step further; closed ones are merged.
 //! Must hold: EVAL-5 (`monoid.rs`).
 
-use super::monoid::{self, Parts, components, lanes_mut};
+use super::monoid::{self, Parts, by_float, components, lanes_mut, lanes_of};
 use crate::graph::DType;
 use crate::kernels::ir::Monoid;
+use std::mem::MaybeUninit;
 
 /// Folds values into open accumulators: (count, base, sum of `x - base`, sum of its squares). The base is a lane's first
 /// value.
@@ -18,18 +19,74 @@ pub(super) unsafe fn fold<T: Copy + Into<f64>>(parts: Parts, values: &[T]) {
     let [count, base, sum, squares] = unsafe { parts.0.map(|at| lanes_mut::<f64>(at, values.len())) };
     // A row has as many lanes as the one before it, or fewer: all of these are empty, or none is.
     if count.first() == Some(&0.0) {
-        count.fill(1.0);
-        base.iter_mut().zip(values).for_each(|(base, &x)| *base = x.into());
-        // 0 without a sign, but NaN of infinity and NaN.
-        sum.iter_mut().zip(&*base).for_each(|(sum, &x)| *sum = x * 0.0 + 0.0);
-        squares.copy_from_slice(sum);
-        return;
+        return begin([count, base, sum, squares], values);
     }
     count.iter_mut().for_each(|count| *count += 1.0);
     for (((sum, squares), &base), &x) in sum.iter_mut().zip(squares).zip(&*base).zip(values) {
         let off = x.into() - base;
         *sum += off;
         *squares += off * off;
+    }
+}
+
+/// Folds the first values into empty accumulators.
+#[inline(always)]
+fn begin<T: Copy + Into<f64>>([count, base, sum, squares]: [&mut [f64]; 4], values: &[T]) {
+    count.fill(1.0);
+    base.iter_mut().zip(values).for_each(|(base, &x)| *base = x.into());
+    // 0 without a sign, but NaN of infinity and NaN.
+    sum.iter_mut().zip(&*base).for_each(|(sum, &x)| *sum = x * 0.0 + 0.0);
+    squares.copy_from_slice(sum);
+}
+
+/// Rows that [`fold_rows`] takes: the most that an accumulator is given before it is closed.
+pub(super) const ROWS: usize = 8;
+
+/// As [`fold`] of [`ROWS`] rows, one after the other, while a lane's sums stay in registers.
+///
+/// # Safety
+/// `parts` holds `lanes` lanes, and each row as many numbers of the dtype.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2+bmi2"))]
+pub(super) unsafe fn fold_rows(dtype: DType, parts: Parts, rows: [*const u8; ROWS], lanes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        by_float!(dtype, T => {
+            let accumulators = parts.0.map(|at| lanes_mut::<f64>(at, lanes));
+            add_rows(accumulators, rows.map(|row| lanes_of::<T>(row, lanes)));
+        });
+    }
+}
+
+#[inline(always)]
+fn add_rows<T: Copy + Into<f64>>([count, base, sum, squares]: [&mut [f64]; 4], rows: [&[T]; ROWS]) {
+    if count.first() == Some(&0.0) {
+        begin([count, base, sum, squares], rows[0]);
+        add_rows_to::<T, { ROWS - 1 }>(count, base, sum, squares, std::array::from_fn(|row| rows[row + 1]));
+    } else {
+        add_rows_to::<T, ROWS>(count, base, sum, squares, rows);
+    }
+}
+
+#[inline(always)]
+fn add_rows_to<T: Copy + Into<f64>, const N: usize>(
+    count: &mut [f64],
+    base: &[f64],
+    sum: &mut [f64],
+    squares: &mut [f64],
+    rows: [&[T]; N],
+) {
+    let lanes = count.len();
+    let (base, sum, squares) = (&base[..lanes], &mut sum[..lanes], &mut squares[..lanes]);
+    let rows = rows.map(|row| &row[..lanes]);
+    count.iter_mut().for_each(|count| *count += N as f64);
+    for lane in 0..lanes {
+        let (mut total, mut total_squares) = (sum[lane], squares[lane]);
+        for row in rows {
+            let off = row[lane].into() - base[lane];
+            total += off;
+            total_squares += off * off;
+        }
+        (sum[lane], squares[lane]) = (total, total_squares);
     }
 }
 
@@ -87,10 +144,13 @@ pub(super) unsafe fn close(parts: Parts, lanes: usize) {
     }
 }
 
-/// Lanes in which moments of one line are kept: few, so that they stay in a core's first cache. A block is eight rows.
-const ALONG: usize = 128;
-/// Lanes that [`accumulate_along`] needs: closed ones, and open ones for a block.
-pub(super) const LANES_MIN: usize = 2 * ALONG;
+/// Lanes in which moments of one line are kept: few, so that they stay in a core's first cache. A block is [`ROWS`] rows.
+pub(super) const ALONG: usize = 128;
+
+/// Lanes that [`accumulate_along`] needs. Where blocks are closed, these are closed ones, and open ones for a block.
+pub(super) fn lanes_along(dtype: DType) -> usize {
+    if closes_blocks(dtype) { 2 * ALONG } else { ALONG }
+}
 
 /// Whether [`accumulate_along`] leaves closed accumulators: in f64 an outlier that is taken for the base of many elements
 /// would cost digits.
@@ -102,14 +162,24 @@ pub(super) fn closes_blocks(dtype: DType) -> bool {
 /// open lanes are empty before and after it.
 ///
 /// # Safety
-/// As [`monoid::accumulate`]; `parts` has at least [`LANES_MIN`] lanes, which [`monoid::init`] has initialised.
+/// As [`monoid::accumulate`]; `parts` has [`lanes_along`] lanes, which [`monoid::init`] has initialised.
 pub(super) unsafe fn accumulate_along(monoid: Monoid, dtype: DType, parts: Parts, args: [*const u8; 2], lanes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
         let second = if monoid == Monoid::MomentsWhere { DType::Bool } else { dtype };
         let closes = closes_blocks(dtype);
         let open = if closes { parts.skip(&components(monoid, dtype), ALONG) } else { parts };
-        for start in (0..lanes).step_by(ALONG) {
+        const WHOLE: usize = ROWS * ALONG;
+        let whole = if monoid == Monoid::Moments { lanes / WHOLE * WHOLE } else { 0 };
+        for start in (0..whole).step_by(WHOLE) {
+            // Rows are read side by side, and so from a copy: a core fetches ahead what is read from the front to the end.
+            let mut copy = MaybeUninit::<[u64; WHOLE]>::uninit();
+            let to = copy.as_mut_ptr().cast::<u8>();
+            std::ptr::copy_nonoverlapping(args[0].add(start * dtype.bytes()), to, WHOLE * dtype.bytes());
+            let row = |row: usize| to.cast_const().add(row * ALONG * dtype.bytes());
+            fold_rows(dtype, open, std::array::from_fn(row), ALONG);
+        }
+        for start in (whole..lanes).step_by(ALONG) {
             let row = [args[0].add(start * dtype.bytes()), args[1].add(start * second.bytes())];
             monoid::accumulate(monoid, dtype, open, row, ALONG.min(lanes - start));
         }

@@ -97,7 +97,7 @@ macro_rules! by_float {
         }
     };
 }
-pub(super) use by_number;
+pub(super) use {by_float, by_number};
 
 /// Sets accumulators to the neutral element.
 ///
@@ -189,6 +189,43 @@ pub(super) unsafe fn accumulate(monoid: Monoid, dtype: DType, parts: Parts, args
             }),
             _ => fold_simple(monoid, dtype, parts.0[0], args[0], lanes),
         }
+    }
+}
+
+/// Whether [`accumulate_rows`] keeps what it folds in registers.
+pub(super) fn takes_rows(monoid: Monoid, dtype: DType) -> bool {
+    dtype.is_float() && matches!(monoid, Monoid::Sum | Monoid::Moments)
+}
+
+/// As [`accumulate`] of one row after the other, where [`takes_rows`].
+///
+/// # Safety
+/// As [`accumulate`], for each row.
+pub(super) unsafe fn accumulate_rows(monoid: Monoid, dtype: DType, parts: Parts, rows: &[*const u8], lanes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match <[*const u8; moments::ROWS]>::try_from(rows) {
+            Ok(rows) if monoid == Monoid::Moments => moments::fold_rows(dtype, parts, rows, lanes),
+            Ok(rows) => by_float!(dtype, T => add_rows::<T>(parts, rows, lanes)),
+            Err(_) => rows.iter().for_each(|&row| accumulate(monoid, dtype, parts, [row, row], lanes)),
+        }
+    }
+}
+
+/// Adds rows to sums, one after the other.
+///
+/// # Safety
+/// As [`accumulate`], for each row.
+#[multiversion::multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2+bmi2"))]
+unsafe fn add_rows<T: Number>(parts: Parts, rows: [*const u8; moments::ROWS], lanes: usize) {
+    // SAFETY: the caller's promise.
+    let (sums, rows) = unsafe { (lanes_mut::<T>(parts.0[0], lanes), rows.map(|row| lanes_of::<T>(row, lanes))) };
+    for (lane, sum) in sums.iter_mut().enumerate() {
+        let mut total = *sum;
+        for row in rows {
+            total = total.plus(row[lane]);
+        }
+        *sum = total;
     }
 }
 

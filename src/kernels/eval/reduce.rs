@@ -153,14 +153,40 @@ impl<'k> Accumulators<'k> {
         }
     }
 
-    /// Ends the folding of elements into lanes, along a line or not.
-    fn close(&self, lanes: usize, along: bool) {
+    /// Ends the folding of elements into lanes of which each is an output of its own.
+    fn close(&self, lanes: usize) {
         for (fold, kind) in self.kinds.iter().enumerate() {
-            if !kind.monoid.is_moments() || along && moments::closes_blocks(kind.dtype) {
-                continue;
+            if kind.monoid.is_moments() {
+                // SAFETY: that many lanes are there.
+                unsafe { moments::close(self.parts(fold, 0), lanes) };
             }
+        }
+    }
+
+    /// Sets the lanes of one output, over which a line of up to `width` elements a block is spread, to the neutral element.
+    fn init_along(&self, width: usize) {
+        for (fold, kind) in self.kinds.iter().enumerate() {
+            let lanes = if kind.monoid.is_moments() { moments::lanes_along(kind.dtype) } else { width };
             // SAFETY: that many lanes are there.
-            unsafe { moments::close(self.parts(fold, 0), lanes) };
+            unsafe { monoid::init(kind.monoid, kind.dtype, self.parts(fold, 0), lanes) };
+        }
+    }
+
+    /// Folds the lanes of one output into the first.
+    fn collapse(&self, width: usize) {
+        for (fold, kind) in self.kinds.iter().enumerate() {
+            let parts = self.parts(fold, 0);
+            // SAFETY: these lanes were initialised.
+            unsafe {
+                let mut lanes = width;
+                if kind.monoid.is_moments() {
+                    lanes = width.min(moments::ALONG);
+                    if !moments::closes_blocks(kind.dtype) {
+                        moments::close(parts, lanes);
+                    }
+                }
+                monoid::collapse(kind.monoid, kind.dtype, parts, lanes);
+            }
         }
     }
 
@@ -186,8 +212,12 @@ impl<'k> Accumulators<'k> {
 
     /// Lets a frame fold into these, or read them, from a lane on.
     pub fn lend(&self, frame: &mut Frame<'_>, lane: usize) {
-        frame.folds =
-            self.kinds.iter().enumerate().map(|(n, k)| Fold { inst: k.inst, parts: self.parts(n, lane) }).collect();
+        frame.folds = self
+            .kinds
+            .iter()
+            .enumerate()
+            .map(|(n, k)| Fold { inst: k.inst, parts: self.parts(n, lane), rows: SmallVec::new() })
+            .collect();
     }
 }
 
@@ -271,7 +301,7 @@ impl<'a> Worker<'a> {
     fn fold_line(&mut self, output: usize, begin: usize, end: usize) {
         debug_assert!(end - begin <= CHUNK_ALONG, "EVAL-6: a lane takes a chunk's blocks at the most");
         let width = (end - begin).clamp(1, BLOCK).next_power_of_two();
-        self.current.init(width.max(moments::LANES_MIN));
+        self.current.init_along(width);
         self.current.lend(&mut self.fold, 0);
         self.fold.mode = FoldMode::Along;
         for start in (begin..end).step_by(BLOCK) {
@@ -283,11 +313,7 @@ impl<'a> Worker<'a> {
                 inner: Value::Line { start: start as u32, step: 1 },
             });
         }
-        self.current.close(width, true);
-        for (fold, kind) in self.job.kinds.iter().enumerate() {
-            // SAFETY: `width` lanes were initialised.
-            unsafe { monoid::collapse(kind.monoid, kind.dtype, self.current.parts(fold, 0), width) };
-        }
+        self.current.collapse(width);
     }
 
     /// Folds inner elements `begin..end` of `lanes` outputs side by side, into `current`.
@@ -308,7 +334,8 @@ impl<'a> Worker<'a> {
                     inner: Value::line(inner as u32, 0),
                 });
             }
-            self.current.close(lanes, false);
+            self.fold.fold_waiting(lanes);
+            self.current.close(lanes);
             start = stop;
             if start >= end {
                 break;
