@@ -12,12 +12,13 @@ use super::frame::{BLOCK, Frame, Line, Place, Scene, Value, lines};
 use super::operand::HostOperand;
 use super::pool::Pool;
 use super::stage::{NONE, Stage};
+use super::turn::{self, Word};
 use crate::kernels::ir::{InstOp, Kernel, Run, Val};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The most elements of a tile along the flat index. Each row of a tile is a block of its own.
-const LANES: usize = 128;
+const LANES: usize = 256;
 /// The same limit for kernels that only copy elements.
 const LANES_COPIED: usize = 64;
 /// The most rows of a tile. The loads read this many neighbours in memory, which are a few cache lines.
@@ -193,31 +194,13 @@ fn place(first: usize, lanes: usize) -> Place {
 ///
 /// # Safety
 /// `to` points to `rows` rows of as many elements as there are starts, for writing.
-unsafe fn turn<Word: Copy>(from: &HostOperand<'_>, starts: &[u32], rows: usize, to: *mut u8, pitch: usize) {
-    /// Columns that are written together.
-    const COLUMNS: usize = 8;
-    let source = from.slice::<Word>();
-    let column = |start: u32| match source.get(start as usize..start as usize + rows) {
+unsafe fn turn<W: Word>(from: &HostOperand<'_>, starts: &[u32], rows: usize, to: *mut u8, pitch: usize) {
+    let source = from.slice::<W>();
+    let column = |&start: &u32| match source.get(start as usize..start as usize + rows) {
         Some(column) => column.as_ptr(),
         None => panic!("EVAL-1: elements {start}..{} of {}", start as usize + rows, source.len()),
     };
-    let (groups, rest) = starts.as_chunks::<COLUMNS>();
-    // SAFETY: the caller's promise for `to`; `column` checks that each column lies in the operand.
-    unsafe {
-        for (group, starts) in groups.iter().enumerate() {
-            let columns = starts.map(column);
-            let out = to.cast::<Word>().add(group * COLUMNS).cast::<u8>();
-            for row in 0..rows {
-                let words: [Word; COLUMNS] = std::array::from_fn(|n| columns[n].add(row).read());
-                out.add(row * pitch).cast::<[Word; COLUMNS]>().write(words);
-            }
-        }
-        for (lane, &start) in rest.iter().enumerate() {
-            let column = column(start);
-            let out = to.cast::<Word>().add(groups.len() * COLUMNS + lane).cast::<u8>();
-            for row in 0..rows {
-                out.add(row * pitch).cast::<Word>().write(column.add(row).read());
-            }
-        }
-    }
+    let columns: SmallVec<[*const W; LANES]> = starts.iter().map(column).collect();
+    // SAFETY: the caller's promise for `to`; each column lies in the operand.
+    unsafe { turn::turn(&columns, rows, to, pitch) }
 }

@@ -37,6 +37,7 @@ mod scan;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod turn;
 
 use crate::kernels::element::host::{self as element, HostArg};
 use crate::kernels::random;
