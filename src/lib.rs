@@ -97,8 +97,8 @@ pub mod timeline;
 
 pub use array::{
     Array, ArrayState, DEVICE_VARIABLE, Dims, Eval, Explain, Gather, GatherAll, GatherAny, GatherInto, GatherView,
-    HostAny, HostArray, IntoDevice, IntoShape, Item, MappedView, Operand, Runtime, RuntimeBuilder, Session,
-    SessionBuilder, SliceArg, Slices, UploadWriter, cat, gather_all, select, step,
+    HostAny, HostArray, IntoDevice, IntoShape, Item, MappedView, MatrixNorm, Operand, Runtime, RuntimeBuilder, Session,
+    SessionBuilder, SliceArg, Slices, UploadWriter, cat, einsum, gather_all, select, step,
 };
 pub use config::{DeviceChoice, Promotion};
 pub use contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
@@ -106,7 +106,7 @@ pub use device::CACHE_VARIABLE;
 #[cfg(feature = "gpu")]
 pub use device::gpu::{AdapterSummary, adapters};
 pub use error::{Error, ErrorKind, Result};
-pub use graph::{DType, DimSet, Element, Meta, Nan, ReduceOp, Scalar, ScanOp, Shape};
+pub use graph::{DType, DimSet, Element, Meta, Nan, ReduceOp, Scalar, ScanOp, Shape, Triangle};
 pub use ids::DeviceId;
 pub use kernels::target::{FloatProfile, Precision};
 pub use stats::Stats;

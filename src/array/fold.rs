@@ -146,6 +146,7 @@ pub(crate) fn evaluate(op: &Op, args: &[Known<'_>], meta: &Meta) -> Option<HostB
         | Op::AssignIndex { .. }
         | Op::ArgSort { .. }
         | Op::MatMul
+        | Op::Linear(_)
         | Op::Ensure { .. }
         | Op::Compact => return None,
     })

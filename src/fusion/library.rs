@@ -6,7 +6,7 @@
 use super::form::{Work, matmul_operand};
 use super::source::{Source, source_of};
 use crate::contract::region::RegionArg;
-use crate::graph::Op;
+use crate::graph::{LinearOp, Op};
 use crate::kernels::library::Library;
 use smallvec::{SmallVec, smallvec};
 
@@ -59,6 +59,7 @@ pub fn call(work: &Work<'_>, n: u32) -> LibraryCall {
                 base: Some(source_of(node.args[0])),
             }
         }
+        Op::Linear(op) => linear(work, n, *op),
         Op::Source(_)
         | Op::Fill
         | Op::Iota
@@ -104,6 +105,25 @@ fn matmul(work: &Work<'_>, n: u32) -> LibraryCall {
     };
     let operands = smallvec![source_of(a), source_of(b), Source::Node(n)];
     LibraryCall { library, operands, output: 2, base: None }
+}
+
+fn linear(work: &Work<'_>, n: u32, op: LinearOp) -> LibraryCall {
+    let node = &work.nodes[n as usize];
+    let pages = |dims: &[usize]| dims.iter().skip(2).product::<usize>() as u32;
+    let matrix = work.arg_shape(node.args[0]);
+    let (m, stored) = (matrix.dim(0) as u32, matrix.dim(1) as u32);
+    let library = Library::Linear {
+        op,
+        dtype: node.meta.dtype,
+        m,
+        n: stored,
+        columns: node.meta.shape.dim(1) as u32,
+        batch: pages(node.meta.shape.dims()),
+        stride_a: if pages(matrix.dims()) == 1 { 0 } else { m * stored },
+    };
+    let mut operands: SmallVec<[Source; 4]> = node.args.iter().map(|&arg| source_of(arg)).collect();
+    operands.push(Source::Node(n));
+    LibraryCall { library, output: operands.len() - 1, operands, base: None }
 }
 
 /// Elements before, along and after a dimension.

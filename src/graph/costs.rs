@@ -47,6 +47,11 @@ pub enum Cost {
     /// For each element a pass of a merge for each doubling of its line's length, in which the element is compared and
     /// moved with its index: 8 simple operations a pass.
     Sort,
+    /// For each element of the value, so many thirds of an operation for each row that is eliminated.
+    Elimination {
+        /// Thirds of an operation.
+        thirds: u32,
+    },
     /// For each element that is assigned, 4 simple operations: it claims its place, and is written if it won.
     Assignment,
 }
@@ -59,6 +64,7 @@ impl Cost {
             Cost::Each(each) | Cost::Draw(each) => elements * each as f64,
             Cost::Product => elements * (2.0 * length as f64),
             Cost::Sort => elements * (8.0 * (length.max(2) as f64).log2()),
+            Cost::Elimination { thirds } => elements * (thirds as f64 / 3.0 * length as f64),
             Cost::Assignment => elements * 4.0,
         }
     }
@@ -67,7 +73,7 @@ impl Cost {
     pub fn weight_again(self) -> u32 {
         match self {
             Cost::Draw(_) => 0,
-            Cost::Each(_) | Cost::Product | Cost::Sort | Cost::Assignment => self.weight(),
+            Cost::Each(_) | Cost::Product | Cost::Sort | Cost::Elimination { .. } | Cost::Assignment => self.weight(),
         }
     }
 
@@ -76,7 +82,7 @@ impl Cost {
     pub fn weight(self) -> u32 {
         match self {
             Cost::Each(each) | Cost::Draw(each) => each,
-            Cost::Product | Cost::Sort | Cost::Assignment => SIMPLE,
+            Cost::Product | Cost::Sort | Cost::Elimination { .. } | Cost::Assignment => SIMPLE,
         }
     }
 }
@@ -114,6 +120,7 @@ pub fn operations<'m>(op: &Op, meta: &Meta, elements: usize, arg: impl Fn(usize)
     let (elements, length) = match op {
         Op::MatMul => (elements, arg(0).map_or(1, |a| a.shape.dim(1).max(1))),
         Op::ArgSort { dim, .. } => (elements, meta.shape.dim(*dim as usize)),
+        Op::Linear(_) => (meta.elements(), arg(0).map_or(1, |a| a.shape.dim(0).min(a.shape.dim(1)))),
         Op::AssignIndex { dim } => {
             let count = arg(1).map_or(1, Meta::elements);
             let lines = dim.map_or(1, |dim| meta.shape.elements() / meta.shape.dim(dim as usize).max(1));

@@ -185,6 +185,8 @@ pub enum Check {
     Condition,
     /// That indices lie within the first argument, in a dimension or by memory order.
     Indices(Option<u8>),
+    /// That a matrix has the factor, or the inverse, which is asked for; with the message.
+    Matrix(&'static str),
 }
 
 impl Op {
@@ -262,6 +264,10 @@ impl Op {
                 let LibraryFacts { name, cost } = LibraryOp::MatMul.facts();
                 op!(name, Library, [R::All], Arrays, Nothing, cost, G::Products)
             }
+            Op::Linear(linear) => {
+                let facts = linear.facts();
+                op!(facts.name, Library, [R::All], Arrays, facts.check, facts.cost, facts.gradient)
+            }
             Op::Ensure { op, .. } => {
                 op!(op, Element, [R::Same, R::Expanded], Arrays, Condition, Each(SIMPLE), G::FirstOnly)
             }
@@ -278,7 +284,7 @@ impl Op {
     /// are too many. Read by `scheduler/placement`.
     pub fn binds_all_pieces(&self) -> bool {
         match self {
-            Op::Scan { .. } | Op::AssignIndex { .. } | Op::ArgSort { .. } => true,
+            Op::Scan { .. } | Op::AssignIndex { .. } | Op::ArgSort { .. } | Op::Linear(_) => true,
             Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => false,
             Op::Apply(_) | Op::View(_) | Op::Cat { .. } | Op::Triangle { .. } | Op::MakeDiagonal(_) => false,
             Op::Reduce { .. } | Op::Take { .. } | Op::TakeAlong { .. } | Op::AssignSlice(_) => false,
@@ -290,11 +296,23 @@ impl Op {
     /// costs far more than that memory. Read by `scheduler/passing`.
     pub fn is_kept_at_once(&self) -> bool {
         match self {
-            Op::ArgSort { .. } => true,
+            Op::ArgSort { .. } | Op::Linear(_) => true,
             Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => false,
             Op::Apply(_) | Op::View(_) | Op::Cat { .. } | Op::Triangle { .. } | Op::MakeDiagonal(_) => false,
             Op::Reduce { .. } | Op::Scan { .. } | Op::Take { .. } | Op::TakeAlong { .. } => false,
             Op::AssignSlice(_) | Op::AssignIndex { .. } | Op::MatMul | Op::Ensure { .. } | Op::Compact => false,
+        }
+    }
+
+    /// Why no GPU runs it, whatever its dtypes and sizes are. Read by `scheduler/placement`.
+    pub fn is_of_the_host(&self) -> Option<&'static str> {
+        match self {
+            Op::Linear(linear) => linear.refusal(),
+            Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => None,
+            Op::Apply(_) | Op::View(_) | Op::Cat { .. } | Op::Triangle { .. } | Op::MakeDiagonal(_) => None,
+            Op::Reduce { .. } | Op::Scan { .. } | Op::Take { .. } | Op::TakeAlong { .. } => None,
+            Op::AssignSlice(_) | Op::AssignIndex { .. } | Op::ArgSort { .. } | Op::MatMul => None,
+            Op::Ensure { .. } | Op::Compact => None,
         }
     }
 
@@ -325,6 +343,7 @@ impl Op {
             Op::TakeAlong { dim } => dim.hash(to),
             Op::AssignSlice(dims) => dims.iter().any(|d| d.len == 0).hash(to),
             Op::ArgSort { dim, descending } => (dim, descending).hash(to),
+            Op::Linear(linear) => linear.hash(to),
             Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye => {}
             Op::MatMul | Op::Ensure { .. } | Op::Compact => {}
         }
@@ -344,6 +363,7 @@ impl Op {
             Op::Scan { op, dim, nan, reverse } => (op, dim, nan, reverse).hash(to),
             Op::AssignSlice(dims) => dims.hash(to),
             Op::ArgSort { dim, descending } => (dim, descending).hash(to),
+            Op::Linear(linear) => linear.hash(to),
             Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::MatMul | Op::Compact => {}
             Op::Ensure { op, .. } => op.hash(to),
             Op::Take { dim } | Op::AssignIndex { dim } => dim.hash(to),
@@ -361,6 +381,7 @@ impl Op {
                 outside(format!("an index is outside of 0..{within} in dimension {dim} of {shape}"))
             }
             (_, Check::Indices(None)) => outside(format!("an index is outside of 0..{} of {shape}", shape.elements())),
+            (_, Check::Matrix(message)) => Error::new(ErrorKind::Domain, message),
             (op, Check::Condition | Check::Nothing) => unreachable!("FUSE-5: {} checks nothing", op.name()),
         };
         error.with_op(self.name())

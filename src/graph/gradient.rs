@@ -51,6 +51,14 @@ pub enum GradientRule {
     AddAtIndex,
     /// By the base, `above` with zero where it was overwritten; by the value, `above` where the value was kept.
     Overwritten,
+    /// The factors' equation, differentiated: products of `above` with the factors, of which one triangle is kept, then
+    /// triangular systems on both sides.
+    Factors,
+    /// By the right sides, the solution of the transposed system for `above`; by the matrix, less the product of that
+    /// with the value transposed, of which the triangle is kept that was read.
+    Solution,
+    /// Products of `above` with the vectors, weighted by the inverse differences of the values.
+    Spectrum,
 }
 
 impl GradientRule {

@@ -1,5 +1,6 @@
 //! The vocabulary of the task graph: element types, shapes, nodes; the op table (`table`, with its meanings in
-//! `semantics`), the facts of ops (`facts`), what costs and
+//! `semantics`), the facts of ops (`facts`), the layouts of
+//! factorisations (`linear`), what costs and
 //! gradients in it mean (`costs`, `gradient`), and rules of dtypes (`mixed`, `wide`, `refusals`).
 //!
 //! In: nothing. Out: types that every stage reads. Must never know what a kernel, a buffer or a device is.
@@ -8,6 +9,7 @@ pub mod costs;
 mod facts;
 #[cfg(any(test, feature = "testing"))]
 mod gradient;
+mod linear;
 pub mod mixed;
 mod op;
 pub mod refusals;
@@ -20,6 +22,7 @@ pub mod wide;
 
 pub use crate::dtype::{DType, Element, Scalar};
 pub use facts::{Check, LibraryOp, OpClass, Reads, Yields};
+pub use linear::{LinearOp, PANEL, Triangle};
 pub use op::{Arg, DimSet, Dist, Meta, Nan, Node, Op, RandomKey, ReduceOp, ScanOp, SliceDim, View};
 pub use shape::Shape;
 pub use table::{ArgType, ElementOp, Signature};

@@ -4,6 +4,7 @@
 //! Must hold: a variant carries no device, kernel or buffer; attributes are plain numbers, so that a
 //! region's structure can be hashed without them.
 
+use super::linear::LinearOp;
 use super::shape::Shape;
 use super::table::ElementOp;
 use crate::dtype::{DType, Scalar};
@@ -236,6 +237,8 @@ pub enum Op {
     },
     /// Matrix product per page: `[m, k, ..] x [k, n, ..]`.
     MatMul,
+    /// A factorisation per page, or a step that uses one. Arguments: the matrix; the right sides, where it has some.
+    Linear(LinearOp),
     /// The first argument, as it is. Where any element of the second (bool, expands to it) is false, the node has a
     /// fault, which whatever depends on it carries.
     Ensure {

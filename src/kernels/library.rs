@@ -8,10 +8,10 @@
 #[cfg(feature = "gpu")]
 use crate::error::Error;
 use crate::graph::scratch::{assign_scratch_words, sort_scratch_words};
-use crate::graph::{DType, LibraryOp};
+use crate::graph::{DType, LibraryOp, LinearOp};
 use crate::kernels::matmul;
 #[cfg(feature = "gpu")]
-use crate::kernels::{scatter, sort};
+use crate::kernels::{linear, scatter, sort};
 
 /// A library kernel with its sizes.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,15 +73,34 @@ pub enum Library {
         /// The value is one element for all.
         scalar_value: bool,
     },
+    /// A factorisation or a triangular system of each page, laid out as `LinearOp` says: operands `[a, out]`, or
+    /// `[a, b, out]` for a system, and `scratch`.
+    Linear {
+        /// What is computed.
+        op: LinearOp,
+        /// f32 or f64.
+        dtype: DType,
+        /// Rows of a page of `a`.
+        m: u32,
+        /// Columns of a page of `a`.
+        n: u32,
+        /// Columns of a page of the output.
+        columns: u32,
+        /// Pages.
+        batch: u32,
+        /// Elements from one page of `a` to the next; 0 where it is shared.
+        stride_a: u32,
+    },
 }
 
 impl Library {
     /// Which library kernel it is; its facts stand with those of ops.
     pub fn op(&self) -> LibraryOp {
-        match self {
+        match *self {
             Library::MatMul { .. } => LibraryOp::MatMul,
             Library::ArgSort { .. } => LibraryOp::ArgSort,
             Library::AssignIndex { .. } => LibraryOp::AssignIndex,
+            Library::Linear { op, .. } => LibraryOp::Linear(op),
         }
     }
 
@@ -89,7 +108,7 @@ impl Library {
     pub fn elements_written(&self, elements: u64) -> u64 {
         match *self {
             Library::AssignIndex { before, after, count, .. } => before as u64 * after as u64 * count as u64,
-            Library::MatMul { .. } | Library::ArgSort { .. } => elements,
+            Library::MatMul { .. } | Library::ArgSort { .. } | Library::Linear { .. } => elements,
         }
     }
 
@@ -106,6 +125,7 @@ impl Library {
                 sort_scratch_words(dtype, len as u64, before as u64 * after as u64)
             }
             Library::AssignIndex { extent, scalar_value, .. } => assign_scratch_words(extent as u64, scalar_value),
+            Library::Linear { op, dtype, m, n, batch, .. } => op.scratch_words(dtype, m as u64, n as u64, batch as u64),
         }
     }
 
@@ -113,6 +133,9 @@ impl Library {
     pub fn scratch_dtype(&self) -> DType {
         match *self {
             Library::MatMul { dtype, .. } => dtype,
+            // Of `Lu`, positions.
+            Library::Linear { op: LinearOp::Lu, .. } => DType::U32,
+            Library::Linear { dtype, .. } => dtype,
             Library::ArgSort { .. } | Library::AssignIndex { .. } => DType::U32,
         }
     }
@@ -149,5 +172,6 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
         Library::MatMul { .. } => matmul::gpu::passes(library, segments, segment_shift),
         Library::ArgSort { .. } => sort::gpu::passes(library, segments, segment_shift),
         Library::AssignIndex { .. } => scatter::gpu::passes(library, segments, segment_shift),
+        Library::Linear { .. } => linear::gpu::passes(library, segments, segment_shift),
     }
 }

@@ -10,6 +10,7 @@ pub mod eval;
 pub mod ir;
 mod launch;
 pub mod library;
+pub mod linear;
 pub mod matmul;
 pub mod print;
 pub mod random;

@@ -120,6 +120,9 @@ pub fn capability(
             });
         }
     }
+    if let Some(reason) = op.is_of_the_host() {
+        return Err(reason);
+    }
     if room::scratch_words(op, args, lengths, meta) > u32::MAX as u64 {
         return Err("its scratch memory has more than 2^32 words");
     }

@@ -96,7 +96,14 @@ pub(super) fn scratch_words(op: &Op, dtypes: &[DType], lengths: &[usize], meta: 
             let k = lengths.iter().zip([m, n]).map(|(length, lines)| length / lines).min().unwrap_or(0);
             matmul::scratch_words(meta.dtype, m as u32, n as u32, k as u32, (meta.elements() / (m * n)) as u32)
         }
-        Op::MatMul
+        Op::Linear(linear) if meta.elements() > 0 => {
+            let (rows, columns) = (meta.shape.dim(0), meta.shape.dim(1));
+            let pages = meta.elements() / (rows * columns);
+            let of = lengths.first().map_or(0, |length| length / (rows * pages));
+            linear.scratch_words(meta.dtype, rows as u64, of as u64, pages as u64)
+        }
+        Op::Linear(_)
+        | Op::MatMul
         | Op::Source(_)
         | Op::Fill
         | Op::Iota

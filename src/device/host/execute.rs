@@ -259,7 +259,7 @@ fn overwrites(launch: &Launch, operand: usize, bytes: u64) -> bool {
     };
     match &launch.program {
         Program::Kernel(kernel, _) => natural(kernel),
-        Program::Library(Library::MatMul { .. } | Library::ArgSort { .. }) => true,
+        Program::Library(Library::MatMul { .. } | Library::ArgSort { .. } | Library::Linear { .. }) => true,
         Program::Library(Library::AssignIndex { .. }) => false,
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! In: one of these. Out: its row, from which the row of its op (`graph/facts.rs`) is made. Must hold: as there.
 
+use super::Check;
 use crate::graph::costs::{Cost, DIVISION, EXPONENTIAL, RANDOM, RANDOM_NORMAL, SIMPLE};
 #[cfg(any(test, feature = "testing"))]
 use crate::graph::gradient::GradientRule as G;
+use crate::graph::linear::LinearOp;
 use crate::graph::op::{Dist, ReduceOp, ScanOp};
 
 /// In which dtype a reduction computes, and what it yields.
@@ -128,6 +130,8 @@ pub enum LibraryOp {
     ArgSort,
     /// Assignment by index.
     AssignIndex,
+    /// Factorisations and triangular systems.
+    Linear(LinearOp),
 }
 
 /// What is known of a library kernel.
@@ -146,7 +150,51 @@ impl LibraryOp {
             LibraryOp::MatMul => ("matmul", Cost::Product),
             LibraryOp::ArgSort => ("argsort", Cost::Sort),
             LibraryOp::AssignIndex => ("assign_index", Cost::Assignment),
+            LibraryOp::Linear(linear) => {
+                let facts = linear.facts();
+                (facts.name, facts.cost)
+            }
         };
         LibraryFacts { name, cost }
     }
 }
+
+/// What is known of an op of linear algebra.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinearFacts {
+    /// The name that users know it by.
+    pub name: &'static str,
+    /// What it checks while it is computed.
+    pub check: Check,
+    /// What it costs.
+    pub cost: Cost,
+    /// How derivatives pass it.
+    #[cfg(any(test, feature = "testing"))]
+    pub gradient: G,
+}
+
+impl LinearOp {
+    /// The row of an op of linear algebra.
+    pub fn facts(self) -> LinearFacts {
+        use Check::{Matrix, Nothing};
+        macro_rules! linear {
+            ($name:expr, $check:expr, $thirds:expr, $gradient:expr) => {
+                row!(LinearFacts { name: $name, check: $check, cost: Cost::Elimination { thirds: $thirds } }, $gradient)
+            };
+        }
+        match self {
+            LinearOp::Cholesky => linear!("cholesky", Matrix(NOT_DEFINITE), 1, G::Factors),
+            LinearOp::Lu => linear!("lu", Nothing, 2, G::Factors),
+            LinearOp::SolveTriangular(_) => linear!("solve_triangular", Matrix(SINGULAR), 3, G::Solution),
+            // The factors, and the orthogonal one multiplied out.
+            LinearOp::Qr { .. } => linear!("qr", Nothing, 8, G::Factors),
+            // Reduction to a band, iteration, and the vectors carried along.
+            LinearOp::Eigh { .. } => linear!("eigh", Nothing, 27, G::Spectrum),
+            LinearOp::Eig => linear!("eig", Nothing, 75, G::Spectrum),
+            LinearOp::Svd { .. } => linear!("svd", Nothing, 63, G::Spectrum),
+        }
+    }
+}
+
+const NOT_DEFINITE: &str = "the matrix is not positive definite: a pivot is not a positive, finite number";
+const SINGULAR: &str = "the matrix is singular: an element of its triangular factor's diagonal is zero";

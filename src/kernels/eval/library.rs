@@ -3,7 +3,7 @@
 use super::{HostOperand, Pool};
 use crate::error::Result;
 use crate::kernels::library::Library;
-use crate::kernels::{matmul, scatter, sort};
+use crate::kernels::{linear, matmul, scatter, sort};
 use crate::stats::Counters;
 use std::sync::atomic::AtomicU32;
 
@@ -24,6 +24,7 @@ pub fn run_library(
         Library::MatMul { .. } => matmul::host::run(library, operands, pool),
         Library::ArgSort { .. } => sort::host::run(library, operands, pool)?,
         Library::AssignIndex { .. } => scatter::host::run(library, operands, faults, site),
+        Library::Linear { .. } => linear::host::run(library, operands, faults, site, pool)?,
     }
     Counters::add(&counters.host_kernels, 1);
     Ok(())

@@ -127,6 +127,9 @@ pub struct Interp {
 impl Interp {
     /// A machine without a script.
     pub fn new(env: Env) -> Interp {
+        // The runtime's use of `faer` with threads makes threads its default. A script's factorisations have its own.
+        static SEQUENTIAL: std::sync::Once = std::sync::Once::new();
+        SEQUENTIAL.call_once(|| faer::set_global_parallelism(faer::Par::Seq));
         let files = match env.options.sandbox {
             true => Arc::default(),
             false => env.options.found.of(&env.options.path),

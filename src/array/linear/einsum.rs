@@ -1,0 +1,188 @@
+//! Sums of products by Einstein's notation: operands are contracted from the left to the right, each time by one product
+//! of matrices over permuted and reshaped operands, or by an expanded product where nothing is summed.
+
+use crate::array::handle::Array;
+use crate::array::record::derive;
+use crate::error::{Error, ErrorKind, Result};
+use smallvec::SmallVec;
+use std::panic::Location;
+
+/// Labels of dimensions, in their order.
+type Labels = SmallVec<[char; 8]>;
+
+/// An operand on its way to the result.
+struct Term {
+    array: Array,
+    labels: Labels,
+}
+
+/// The sum of products that `formula` names: `"ij,jk->ik"` is a product of matrices, `"ii->"` a trace, `"i,j->ij"` an
+/// outer product. Each letter names a dimension; what stands for dimensions of several operands must have one extent
+/// there; letters that the result does not name are summed over. Without an arrow, the result has the letters that come
+/// once, in alphabetical order. Two operands at a time are contracted, from the left to the right, as products of matrices
+/// ([`Array::matmul`]); the order is the program's to choose.
+///
+/// ```
+/// # let rt = tidemill::Runtime::builder().device("host").start_blocking().unwrap();
+/// # let s = rt.session("einsum").open();
+/// let a = s.from_row_major(&[1.0, 2.0, 3.0, 4.0], [2, 2]).unwrap();
+/// let b = s.from_slice(&[1.0, 10.0], 2).unwrap();
+/// let product = tidemill::einsum("ij,j->i", &[&a, &b]).unwrap();
+/// assert_eq!(futures::executor::block_on(product.gather::<f64>()).unwrap().as_slice(), [21.0, 43.0]);
+/// ```
+///
+/// # Errors
+/// `ErrorKind::Argument` for a formula that is none, or names another number of operands; `ErrorKind::Shape` where
+/// extents or numbers of dimensions differ. An operand's own fault is carried on by the array.
+#[track_caller]
+pub fn einsum(formula: &str, operands: &[&Array]) -> Result<Array> {
+    let at = Location::caller();
+    let named = |error: Error| error.with_op("einsum").with_location(at);
+    let (inputs, output) = parse(formula, operands.len()).map_err(named)?;
+    let made = derive(operands, "einsum", at, |_, metas| {
+        let mut terms: Vec<Term> = Vec::new();
+        for ((&array, labels), meta) in operands.iter().zip(&inputs).zip(metas) {
+            let rank = (0..meta.shape.axes()).filter(|&d| meta.shape.dim(d) != 1).max().map_or(0, |d| d + 1);
+            if labels.len() < rank {
+                let message = format!("{} has {rank} dimensions, and {} are named", meta.shape, labels.len());
+                return Err(Error::new(ErrorKind::Shape, message));
+            }
+            terms.push(diagonals(Term { array: array.clone(), labels: labels.clone() })?);
+        }
+        contract(terms, &output)
+    });
+    match made.error() {
+        Some(error) if operands.iter().all(|array| array.error().is_none()) => Err(error.clone()),
+        _ => Ok(made),
+    }
+}
+
+/// The labels of the operands and of the result.
+fn parse(formula: &str, operands: usize) -> Result<(Vec<Labels>, Labels)> {
+    let wrong = |message: String| Error::new(ErrorKind::Argument, format!("'{formula}': {message}"));
+    let text: String = formula.chars().filter(|c| !c.is_whitespace()).collect();
+    let (left, right) = match text.split_once("->") {
+        Some((left, right)) => (left, Some(right)),
+        None => (text.as_str(), None),
+    };
+    let inputs: Vec<Labels> = left.split(',').map(|labels| labels.chars().collect()).collect();
+    if inputs.len() != operands || operands == 0 {
+        return Err(wrong(format!("it names {} operands, and there are {operands}", inputs.len())));
+    }
+    let times = |label: char| inputs.iter().flatten().filter(|&&other| other == label).count();
+    let output: Labels = match right {
+        Some(right) => right.chars().collect(),
+        None => {
+            let mut once: Labels = inputs.iter().flatten().copied().filter(|&label| times(label) == 1).collect();
+            once.sort_unstable();
+            once
+        }
+    };
+    if let Some(other) = inputs.iter().flatten().chain(&output).find(|label| !label.is_ascii_alphabetic()) {
+        return Err(wrong(format!("'{other}' is no letter")));
+    }
+    for (place, &label) in output.iter().enumerate() {
+        if times(label) == 0 || output[..place].contains(&label) {
+            return Err(wrong(format!("the result names '{label}' twice, or no operand does")));
+        }
+    }
+    Ok((inputs, output))
+}
+
+/// The extent of a dimension that a label names.
+fn extent(term: &Term, label: char) -> Result<usize> {
+    let shape = term.array.shape()?;
+    Ok(term.labels.iter().position(|&own| own == label).map_or(1, |d| shape.dim(d)))
+}
+
+/// An operand with its dimensions in an order, gathered into as many dimensions as there are groups.
+fn arranged(term: &Term, groups: &[&[char]]) -> Result<Array> {
+    let place = |label: &char| term.labels.iter().position(|own| own == label);
+    let mut order: SmallVec<[usize; 8]> = groups.iter().copied().flatten().filter_map(place).collect();
+    let rank = term.labels.len().max(term.array.shape()?.axes());
+    order.extend(term.labels.len()..rank);
+    let extents = groups.iter().map(|group| group.iter().map(|&label| extent(term, label)).product::<Result<usize>>());
+    let extents = extents.collect::<Result<SmallVec<[usize; 8]>>>()?;
+    term.array.permute(&order).reshape(&extents[..]).checked()
+}
+
+/// An operand in which no label comes twice: of those that do, the diagonal.
+fn diagonals(mut term: Term) -> Result<Term> {
+    while let Some(second) = (0..term.labels.len()).find(|&d| term.labels[..d].contains(&term.labels[d])) {
+        let label = term.labels[second];
+        let first = term.labels.iter().position(|&own| own == label).unwrap_or(second);
+        let shape = term.array.shape()?;
+        let n = shape.dim(first);
+        if n != shape.dim(second) {
+            let message = format!("'{label}' stands for {n} and for {} elements of {shape}", shape.dim(second));
+            return Err(Error::new(ErrorKind::Shape, message));
+        }
+        let rest: SmallVec<[usize; 8]> = (0..term.labels.len()).filter(|&d| d != first && d != second).collect();
+        let mut order: SmallVec<[usize; 8]> = SmallVec::from_slice(&[first, second]);
+        order.extend(rest.iter().copied());
+        order.extend(term.labels.len()..shape.axes());
+        let others: usize = rest.iter().map(|&d| shape.dim(d)).product();
+        let pairs = term.array.permute(&order).reshape([n * n, others]);
+        let chosen = if n == 0 { pairs } else { pairs.slice((crate::array::step(.., n as i64 + 1), ..)) };
+        let mut dims: SmallVec<[usize; 8]> = SmallVec::from_slice(&[n]);
+        dims.extend(rest.iter().map(|&d| shape.dim(d)));
+        let mut labels: Labels = SmallVec::from_slice(&[label]);
+        labels.extend(rest.iter().map(|&d| term.labels[d]));
+        term = Term { array: chosen.reshape(&dims[..]).checked()?, labels };
+    }
+    Ok(term)
+}
+
+/// Sums over the labels that nothing else needs.
+fn reduced(term: Term, needed: impl Fn(char) -> bool) -> Result<Term> {
+    let (kept, summed): (Labels, Labels) = term.labels.iter().copied().partition(|&label| needed(label));
+    if summed.is_empty() {
+        return Ok(term);
+    }
+    let sum = arranged(&term, &[&summed, &kept])?.sum(0);
+    let dims = kept.iter().map(|&label| extent(&term, label)).collect::<Result<SmallVec<[usize; 8]>>>()?;
+    Ok(Term { array: sum.reshape(&dims[..]).checked()?, labels: kept })
+}
+
+/// The result of all operands, with these labels.
+fn contract(mut terms: Vec<Term>, output: &[char]) -> Result<Array> {
+    let mut rest = terms.split_off(1).into_iter().collect::<std::collections::VecDeque<_>>();
+    let mut done = terms.remove(0);
+    loop {
+        let next = rest.pop_front();
+        let later = |label: char| output.contains(&label) || rest.iter().any(|term| term.labels.contains(&label));
+        let Some(next) = next else {
+            done = reduced(done, |label| output.contains(&label))?;
+            break;
+        };
+        let shared: Labels = done.labels.iter().copied().filter(|label| next.labels.contains(label)).collect();
+        let left = reduced(done, |label| later(label) || shared.contains(&label))?;
+        let right = reduced(next, |label| later(label) || shared.contains(&label))?;
+        done = product(&left, &right, &shared, later)?;
+    }
+    let order: SmallVec<[&[char]; 8]> = output.iter().map(std::slice::from_ref).collect();
+    if order.is_empty() { done.array.reshape([1, 1]).checked() } else { arranged(&done, &order) }
+}
+
+/// The product of two operands, summed over the labels that they share and nothing else needs.
+fn product(left: &Term, right: &Term, shared: &[char], later: impl Fn(char) -> bool) -> Result<Term> {
+    for &label in shared {
+        let [m, n] = [extent(left, label)?, extent(right, label)?];
+        if m != n {
+            return Err(Error::new(ErrorKind::Shape, format!("'{label}' stands for {m} and for {n} elements")));
+        }
+    }
+    let (pages, terms): (Labels, Labels) = shared.iter().copied().partition(|&label| later(label));
+    let own = |term: &Term| term.labels.iter().copied().filter(|label| !shared.contains(label)).collect::<Labels>();
+    let (rows, columns) = (own(left), own(right));
+    let a = arranged(left, &[&rows, &terms, &pages])?;
+    let b = arranged(right, &[&terms, &columns, &pages])?;
+    // Where nothing is summed, an element is one product: no matrices are needed for it.
+    let made = if terms.is_empty() { a * b } else { a.matmul(&b) };
+    let mut labels = rows.clone();
+    labels.extend(columns.iter().chain(&pages).copied());
+    let of = |label: char| if left.labels.contains(&label) { left } else { right };
+    let dims = labels.iter().map(|&label| extent(of(label), label));
+    let dims = dims.collect::<Result<SmallVec<[usize; 8]>>>()?;
+    Ok(Term { array: made.reshape(&dims[..]).checked()?, labels })
+}

@@ -1,0 +1,183 @@
+//! Linear algebra on a GPU: blocked factorisations, whose large part is products.
+//!
+//! In: sizes and segment counts. Out: passes. A factorisation takes its matrix in panels of columns. For each of them,
+//! one workgroup a page factors the panel ([`cholesky`], [`elimination`], [`reflections`]), and many workgroups take it
+//! from the columns that follow ([`steps`], or [`reflections`] themselves). A page of `BLOCK` columns or fewer is one
+//! workgroup's from the beginning to the end, so that thousands of small pages are one dispatch.
+//!
+//! Must hold: LINALG-1; a loop takes at most 60,000 turns in an invocation, since software devices end it later
+//! ([`panel_width`]).
+
+mod cholesky;
+mod elimination;
+mod reflections;
+mod steps;
+
+use crate::error::Error;
+use crate::graph::{DType, LinearOp, PANEL};
+use crate::kernels::library::{Library, Pass};
+use crate::kernels::wgsl::pieces::{Module, OWN_WORDS, grid_of, segments_key};
+use crate::kernels::wgsl::types::{one, storage, zero};
+
+/// Rows and columns of a block on the diagonal that one workgroup factors, or solves with.
+const BLOCK: u32 = 64;
+/// Turns of all loops that an invocation may take.
+const TURNS_MAX: u32 = 60_000;
+
+/// The passes of an op of linear algebra whose operands have so many segments.
+///
+/// # Errors
+/// `ErrorKind::Unsupported` where a pass has more workgroups than a grid.
+pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<Vec<Pass>, Error> {
+    let &Library::Linear { op, dtype, m, n, columns, batch, stride_a } = library else {
+        panic!("LIB-1: {} is no linear algebra", library.name());
+    };
+    let (rows, width) = op.extents(m as usize, n as usize, columns as usize);
+    let mut made = Passes {
+        dtype,
+        m,
+        n,
+        batch,
+        stride_a,
+        page: rows as u32 * width as u32,
+        segments,
+        segment_shift,
+        passes: Vec::new(),
+    };
+    match op {
+        LinearOp::Cholesky => cholesky::passes(&mut made)?,
+        LinearOp::Lu => elimination::passes(&mut made)?,
+        LinearOp::SolveTriangular(triangle) => steps::solve(&mut made, triangle, columns)?,
+        LinearOp::Qr { full } => reflections::passes(&mut made, if full { m } else { m.min(n) })?,
+        LinearOp::Eigh { .. } | LinearOp::Eig | LinearOp::Svd { .. } => {
+            unreachable!("LIB-1: {} runs on the host", library.name())
+        }
+    }
+    Ok(made.passes)
+}
+
+/// Passes in the making, and the sizes that all of them share.
+struct Passes<'a> {
+    dtype: DType,
+    /// Rows and columns of a page of `a`.
+    m: u32,
+    n: u32,
+    batch: u32,
+    /// Elements from one page of `a` to the next.
+    stride_a: u32,
+    /// Elements of a page of the output.
+    page: u32,
+    segments: &'a [u8],
+    segment_shift: u32,
+    passes: Vec<Pass>,
+}
+
+/// A module's name and text, its operands and its parameters.
+struct Kernel<'k> {
+    /// Tells it from other modules of this dtype, all segments aside.
+    name: String,
+    /// The operands that it binds, with their names.
+    operands: &'k [(u16, &'k str)],
+    /// Names of its parameters, and their values.
+    params: &'k [(&'k str, u32)],
+    /// Text before `main`.
+    head: String,
+    /// The statements of `main`.
+    main: String,
+    /// Whether it binds fault words.
+    faults: bool,
+    /// Invocations of a workgroup.
+    invocations: u32,
+    /// Workgroups.
+    groups: u64,
+}
+
+impl Passes<'_> {
+    /// Adds a pass.
+    fn add(&mut self, kernel: Kernel<'_>) -> Result<(), Error> {
+        if kernel.groups == 0 {
+            return Ok(());
+        }
+        let ty = storage(self.dtype);
+        let bound: Vec<u8> = kernel.operands.iter().map(|&(operand, _)| self.segments[operand as usize]).collect();
+        let mut module = Module::new();
+        for (&(_, name), &segments) in kernel.operands.iter().zip(&bound) {
+            // Positions of rows are words.
+            module.operand(name, if name == "exchanged" { "u32" } else { ty }, segments);
+        }
+        if kernel.faults {
+            module.atomics("faults");
+        }
+        module.add(&kernel.head);
+        let mut main = String::new();
+        for (number, (name, _)) in kernel.params.iter().enumerate() {
+            main.push_str(&format!("    let {name} = params[{}];\n", OWN_WORDS + number));
+        }
+        main.push_str(&kernel.main);
+        let mut params = vec![0, self.segment_shift];
+        params.extend(kernel.params.iter().map(|&(_, value)| value));
+        self.passes.push(Pass {
+            key: format!("linear {} {}{}", kernel.name, self.dtype, segments_key(&bound)),
+            wgsl: module.finish_with(kernel.invocations, &main),
+            params,
+            operands: kernel.operands.iter().map(|&(operand, _)| operand).collect(),
+            faults: kernel.faults,
+            grid: grid_of(kernel.groups, "a factorisation")?,
+        });
+        Ok(())
+    }
+
+    /// Writes every element of the output: `value` of `i` and `j`, its row and column, and of `original`, the element of
+    /// `a` at row `i` of column `j - first`. The output has `rows` rows.
+    fn begin(&mut self, what: &str, rows: u32, first: u32, value: &str) -> Result<(), Error> {
+        let elements = self.page as u64 * self.batch as u64;
+        let (zero, ty) = (zero(self.dtype), storage(self.dtype));
+        let main = format!(
+            "    let e = index * 256u + lid;
+    if (e >= elements) {{ return; }}
+    let page = e / size;
+    let i = e % size % rows;
+    let j = e % size / rows;
+    var original: {ty} = {zero};
+    if (j >= first && j < first + columns) {{ original = load_a(page * stride + i + rows * (j - first)); }}
+    store_result(e, {value});
+"
+        );
+        let params = [
+            ("elements", elements as u32),
+            ("size", self.page),
+            ("rows", rows),
+            ("first", first),
+            ("columns", self.n),
+            ("stride", self.stride_a),
+        ];
+        self.add(Kernel {
+            name: format!("begin {what}"),
+            operands: &[(0, "a"), (1, "result")],
+            params: &params,
+            head: String::new(),
+            main,
+            faults: false,
+            invocations: 256,
+            groups: elements.div_ceil(256),
+        })
+    }
+
+    /// Zero and one as literals, and the type of an element.
+    fn literals(&self) -> (&'static str, &'static str, &'static str) {
+        (zero(self.dtype), one(self.dtype), storage(self.dtype))
+    }
+}
+
+/// Columns of a panel of `m` rows, of which a column takes `turns` turns for each 256 rows.
+fn panel_width(m: u32, turns: u32) -> u32 {
+    (TURNS_MAX / (m.div_ceil(256) * turns)).clamp(1, PANEL)
+}
+
+/// `at(i, j)`: the place of row `i` of column `j <= i` among the lower triangle's elements of `block` by `block`.
+fn packed_place(block: u32) -> String {
+    format!("fn at(i: u32, j: u32) -> u32 {{\n    return (j * ({}u - j)) / 2u + i;\n}}\n", 2 * block - 1)
+}
+
+#[cfg(test)]
+mod tests;

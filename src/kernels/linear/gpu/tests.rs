@@ -1,0 +1,56 @@
+use super::*;
+use crate::graph::Triangle;
+use crate::kernels::wgsl::harness::validate;
+
+fn library(op: LinearOp, dtype: DType, m: u32, n: u32, columns: u32) -> Library {
+    Library::Linear { op, dtype, m, n, columns, batch: 3, stride_a: m * n }
+}
+
+const OPS: [LinearOp; 5] = [
+    LinearOp::Cholesky,
+    LinearOp::Lu,
+    LinearOp::Qr { full: false },
+    LinearOp::SolveTriangular(Triangle::LOWER),
+    LinearOp::SolveTriangular(Triangle::UPPER.with_unit_diagonal()),
+];
+
+#[test]
+fn every_module_is_valid_whatever_the_segments_of_its_operands() {
+    let mut seen = std::collections::HashSet::new();
+    for dtype in [DType::F32, DType::F64] {
+        for op in OPS {
+            for segments in [[1u8; 4], [2, 3, 2, 1]] {
+                for (n, columns) in [(5, 1), (40, 9), (130, 70)] {
+                    for pass in passes(&library(op, dtype, n, n, columns), &segments, 20).unwrap() {
+                        if seen.insert((pass.key.clone(), pass.wgsl.clone())) {
+                            validate(&pass.wgsl);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    // Equal keys have equal texts.
+    let keys: std::collections::HashSet<_> = seen.iter().map(|(key, _)| key).collect();
+    assert_eq!(keys.len(), seen.len());
+}
+
+#[test]
+fn a_blocked_factorisation_takes_a_few_passes_for_each_panel() {
+    let count = |op, m, n, columns| passes(&library(op, DType::F32, m, n, columns), &[1; 4], 30).unwrap().len();
+    assert_eq!(count(LinearOp::Cholesky, 64, 64, 0), 1);
+    // Each block: the diagonal, the rows below, the product.
+    assert_eq!(count(LinearOp::Cholesky, 4096, 4096, 0), 1 + 64 * 3 - 2);
+    assert_eq!(count(LinearOp::Lu, 4096, 4096, 0), 1 + 128 * 4 - 2);
+    assert_eq!(count(LinearOp::SolveTriangular(Triangle::LOWER), 4096, 4096, 5), 1 + 64 * 2 - 1);
+    assert_eq!(count(LinearOp::Qr { full: false }, 4096, 4096, 0), 1 + 128 * 3 - 1 + 1);
+}
+
+#[test]
+fn panels_of_tall_matrices_are_narrow_where_loops_would_be_long() {
+    assert_eq!(panel_width(4096, 14), PANEL);
+    for rows in [1, 1000, 100_000, 1_000_000] {
+        let width = panel_width(rows, 14);
+        assert!((1..=PANEL).contains(&width) && (width == 1 || width * rows.div_ceil(256) * 14 <= TURNS_MAX));
+    }
+}

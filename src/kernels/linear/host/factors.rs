@@ -1,0 +1,133 @@
+//! Factorisations by elimination and by reflections.
+
+use super::{Page, Real, is_finite, memory};
+use crate::error::Result;
+use faer::dyn_stack::MemStack;
+use faer::linalg::cholesky::llt::factor as llt;
+use faer::linalg::householder as reflections;
+use faer::linalg::lu::partial_pivoting::factor as partial;
+use faer::linalg::qr::no_pivoting::factor as orthogonal;
+use faer::{Conj, Mat, MatMut};
+
+/// The lower factor; false where the matrix is not positive definite.
+pub(super) fn cholesky<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T]) -> Result<bool> {
+    let n = a.nrows();
+    let mut lower = MatMut::from_column_major_slice_mut(out, n, n);
+    lower.copy_from(a);
+    let mut room = memory(llt::cholesky_in_place_scratch::<T>(n, par, Default::default()))?;
+    let stack = MemStack::new(&mut room);
+    let made = llt::cholesky_in_place(lower.as_mut(), Default::default(), par, stack, Default::default());
+    // The upper triangle was memory to work in.
+    for j in 1..n {
+        for i in 0..j {
+            lower[(i, j)] = T::ZERO;
+        }
+    }
+    Ok(made.is_ok() && (0..n).all(|i| lower[(i, i)] > T::ZERO && lower[(i, i)].is_number()))
+}
+
+/// Both triangular factors, and the order of the rows.
+pub(super) fn lu<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T]) -> Result<()> {
+    let (m, n) = (a.nrows(), a.ncols());
+    let (factors, order) = out.split_at_mut(m * n);
+    let mut factors = MatMut::from_column_major_slice_mut(factors, m, n);
+    factors.copy_from(a);
+    let (mut rows, mut inverse) = (vec![0usize; m], vec![0usize; m]);
+    let mut room = memory(partial::lu_in_place_scratch::<usize, T>(m, n, par, Default::default()))?;
+    let stack = MemStack::new(&mut room);
+    let made = partial::lu_in_place(factors.as_mut(), &mut rows, &mut inverse, par, stack, Default::default());
+    let mut is_odd = made.0.transposition_count % 2 == 1;
+    // `faer` divides by a pivot that is zero.
+    if (0..m.min(n)).any(|i| factors[(i, i)] == T::ZERO || !factors[(i, i)].is_number()) {
+        factors.copy_from(a);
+        is_odd = eliminate(factors, &mut rows);
+    }
+    let (rows_out, signs) = order.split_at_mut(m);
+    for (to, &row) in rows_out.iter_mut().zip(&rows) {
+        *to = T::position(row);
+    }
+    signs.fill(T::ONE);
+    if is_odd {
+        signs[0] = -T::ONE;
+    }
+    Ok(())
+}
+
+/// Factors in place, column after column: a column of zeros alone is left as it is. Whether the number of exchanges is
+/// odd.
+fn eliminate<T: Real>(mut a: MatMut<'_, T>, rows: &mut [usize]) -> bool {
+    let (m, n) = (a.nrows(), a.ncols());
+    rows.iter_mut().enumerate().for_each(|(i, row)| *row = i);
+    let mut is_odd = false;
+    for j in 0..m.min(n) {
+        let mut pivot = j;
+        for i in j + 1..m {
+            if a[(i, j)].magnitude() > a[(pivot, j)].magnitude() {
+                pivot = i;
+            }
+        }
+        if pivot != j {
+            is_odd = !is_odd;
+            rows.swap(pivot, j);
+            for c in 0..n {
+                (a[(j, c)], a[(pivot, c)]) = (a[(pivot, c)], a[(j, c)]);
+            }
+        }
+        let of = a[(j, j)];
+        if of == T::ZERO {
+            continue;
+        }
+        for i in j + 1..m {
+            a[(i, j)] /= of;
+        }
+        for c in j + 1..n {
+            let above = a[(j, c)];
+            for i in j + 1..m {
+                a[(i, c)] = a[(i, c)] - a[(i, j)] * above;
+            }
+        }
+    }
+    is_odd
+}
+
+/// The orthogonal factor, and the upper one beside it.
+pub(super) fn qr<T: Real>(Page { a, par, .. }: Page<'_, T>, full: bool, out: &mut [T]) -> Result<()> {
+    let (m, n) = (a.nrows(), a.ncols());
+    let k = m.min(n);
+    let q = if full { m } else { k };
+    // `faer` loses a NaN.
+    if !is_finite(a) {
+        out.fill(T::NAN);
+        return Ok(());
+    }
+    let (product, upper) = out.split_at_mut(m * q);
+    let mut upper = MatMut::from_column_major_slice_mut(upper, m, n);
+    upper.copy_from(a);
+    let block = orthogonal::recommended_block_size::<T>(m, n);
+    let mut coefficients = Mat::<T>::zeros(block, k);
+    let mut room = memory(orthogonal::qr_in_place_scratch::<T>(m, n, block, par, Default::default()))?;
+    let stack = MemStack::new(&mut room);
+    orthogonal::qr_in_place(upper.as_mut(), coefficients.as_mut(), par, stack, Default::default());
+    let mut product = MatMut::from_column_major_slice_mut(product, m, q);
+    for j in 0..q {
+        for i in 0..m {
+            product[(i, j)] = if i == j { T::ONE } else { T::ZERO };
+        }
+    }
+    let need = reflections::apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(m, block, q);
+    let mut room = memory(need)?;
+    reflections::apply_block_householder_sequence_on_the_left_in_place_with_conj(
+        upper.as_ref().get(.., ..k),
+        coefficients.as_ref(),
+        Conj::No,
+        product,
+        par,
+        MemStack::new(&mut room),
+    );
+    for j in 0..n {
+        for i in j + 1..m {
+            upper[(i, j)] = T::ZERO;
+        }
+    }
+    Ok(())
+}
