@@ -40,6 +40,7 @@
 //! | choose a device, bound memory, set limits | [`RuntimeBuilder`] |
 //! | make arrays: constants, random numbers, data with a copy or without | [`Session`] |
 //! | compute: elementwise, reductions, scans, slices, indexing, sorts, products | [`Array`], [`select()`], [`cat()`] |
+//! | compute with complex numbers, transform, convolve | [`ComplexArray`], [`Array::fft`], [`Array::convolve`] |
 //! | await results, one or many together | [`Gather`], [`Item`], [`gather_all`] |
 //! | fill memory in place | [`UploadWriter`] |
 //! | check data without waiting for it | [`Array::ensure`] |
@@ -96,9 +97,10 @@ mod threads;
 pub mod timeline;
 
 pub use array::{
-    Array, ArrayState, DEVICE_VARIABLE, Dims, Eval, Explain, Gather, GatherAll, GatherAny, GatherInto, GatherView,
-    HostAny, HostArray, IntoDevice, IntoShape, Item, MappedView, MatrixNorm, Operand, Runtime, RuntimeBuilder, Session,
-    SessionBuilder, SliceArg, Slices, UploadWriter, cat, einsum, gather_all, select, step,
+    Array, ArrayState, ComplexArray, ComplexOperand, Convolution, DEVICE_VARIABLE, Dims, Eval, Explain, Extent, Gather,
+    GatherAll, GatherAny, GatherComplex, GatherInto, GatherView, HostAny, HostArray, IntoDevice, IntoShape, Item,
+    MappedView, MatrixNorm, Operand, Padding, Part, Runtime, RuntimeBuilder, Session, SessionBuilder, SliceArg, Slices,
+    UploadWriter, cat, einsum, gather_all, select, step,
 };
 pub use config::{DeviceChoice, Promotion};
 pub use contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
@@ -109,6 +111,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use graph::{DType, DimSet, Element, Meta, Nan, ReduceOp, Scalar, ScanOp, Shape, Triangle};
 pub use ids::DeviceId;
 pub use kernels::target::{FloatProfile, Precision};
+pub use num_complex;
 pub use stats::Stats;
 
 // The examples of the README are compiled and run with the documentation's; those of the page on services with

@@ -10,6 +10,8 @@
 //! How to read: `runtime` and `session` are the door; `record` is what every op goes through; `tape` is what it
 //! is written on; `gather` and `pending` are how values come back.
 
+mod complex;
+mod convolve;
 mod create;
 mod dims;
 mod elementwise;
@@ -47,6 +49,8 @@ mod fake;
 #[cfg(test)]
 mod tests;
 
+pub use complex::{ComplexArray, ComplexOperand, GatherComplex, Part};
+pub use convolve::{Convolution, Extent, Padding};
 pub use dims::{Dims, IntoShape, SliceArg, Slices, step};
 pub use elementwise::select;
 pub use gather::{Eval, Explain, Gather, GatherAll, GatherAny, GatherInto, GatherView, Item, gather_all};

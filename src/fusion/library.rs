@@ -6,7 +6,7 @@
 use super::form::{Work, matmul_operand};
 use super::source::{Source, source_of};
 use crate::contract::region::RegionArg;
-use crate::graph::{LinearOp, Op};
+use crate::graph::{LinearOp, Op, Parts};
 use crate::kernels::library::Library;
 use smallvec::{SmallVec, smallvec};
 
@@ -60,6 +60,18 @@ pub fn call(work: &Work<'_>, n: u32) -> LibraryCall {
             }
         }
         Op::Linear(op) => linear(work, n, *op),
+        Op::Fourier(fourier) => {
+            let shape = work.arg_shape(node.args[0]);
+            // The parts that come together are the last dimension, beyond the lines.
+            let parts = if fourier.parts == Parts::Together { 2 } else { 1 };
+            let (before, given, after) = around(shape.dims(), fourier.dim as usize);
+            let library =
+                Library::Fourier { dtype: node.meta.dtype, before, given, after: after / parts, fourier: *fourier };
+            let mut operands: SmallVec<[Source; 4]> = node.args.iter().map(|&arg| source_of(arg)).collect();
+            let output = operands.len();
+            operands.push(Source::Node(n));
+            LibraryCall { library, operands, output, base: None }
+        }
         Op::Source(_)
         | Op::Fill
         | Op::Iota

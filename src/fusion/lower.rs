@@ -388,7 +388,9 @@ impl Lowering<'_, '_> {
             // Nothing is assigned, or a product over no terms: what is left is the base, or zero.
             Op::AssignIndex { .. } => self.arg(n, 0, at, guard),
             Op::MatMul => self.builder.constant(Scalar::I32(0).cast(dtype)),
-            Op::ArgSort { .. } | Op::Linear(_) | Op::Compact => unreachable!("FUSE-1: an anchor is not inline"),
+            Op::ArgSort { .. } | Op::Linear(_) | Op::Fourier(_) | Op::Compact => {
+                unreachable!("FUSE-1: an anchor is not inline")
+            }
         }
     }
 

@@ -52,19 +52,23 @@ pub enum Cost {
         /// Thirds of an operation.
         thirds: u32,
     },
+    /// For each element of a transform's lines, a product and two sums of complex numbers for each doubling of the line's
+    /// length, shared by two elements: 5 simple operations.
+    Transform,
     /// For each element that is assigned, 4 simple operations: it claims its place, and is written if it won.
     Assignment,
 }
 
 impl Cost {
     /// Simple operations for so many elements; `length` is the number of terms of a sum, or the length of a line that
-    /// is sorted.
+    /// is sorted or transformed.
     pub fn operations(self, elements: f64, length: u64) -> f64 {
         match self {
             Cost::Each(each) | Cost::Draw(each) => elements * each as f64,
             Cost::Product => elements * (2.0 * length as f64),
             Cost::Sort => elements * (8.0 * (length.max(2) as f64).log2()),
             Cost::Elimination { thirds } => elements * (thirds as f64 / 3.0 * length as f64),
+            Cost::Transform => elements * (5.0 * (length.max(2) as f64).log2()),
             Cost::Assignment => elements * 4.0,
         }
     }
@@ -73,7 +77,12 @@ impl Cost {
     pub fn weight_again(self) -> u32 {
         match self {
             Cost::Draw(_) => 0,
-            Cost::Each(_) | Cost::Product | Cost::Sort | Cost::Elimination { .. } | Cost::Assignment => self.weight(),
+            Cost::Each(_)
+            | Cost::Product
+            | Cost::Sort
+            | Cost::Elimination { .. }
+            | Cost::Transform
+            | Cost::Assignment => self.weight(),
         }
     }
 
@@ -82,7 +91,7 @@ impl Cost {
     pub fn weight(self) -> u32 {
         match self {
             Cost::Each(each) | Cost::Draw(each) => each,
-            Cost::Product | Cost::Sort | Cost::Elimination { .. } | Cost::Assignment => SIMPLE,
+            Cost::Product | Cost::Sort | Cost::Elimination { .. } | Cost::Transform | Cost::Assignment => SIMPLE,
         }
     }
 }
@@ -126,6 +135,7 @@ pub fn operations<'m>(op: &Op, meta: &Meta, elements: usize, arg: impl Fn(usize)
             let lines = dim.map_or(1, |dim| meta.shape.elements() / meta.shape.dim(dim as usize).max(1));
             (lines * count, 1)
         }
+        Op::Fourier(fourier) => (fourier.lines(meta.shape.elements()) * fourier.len as usize, fourier.len as usize),
         Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => (elements, 1),
         Op::Apply(_) | Op::View(_) | Op::Cat { .. } | Op::Triangle { .. } | Op::MakeDiagonal(_) => (elements, 1),
         Op::Reduce { .. } | Op::Scan { .. } | Op::Take { .. } | Op::TakeAlong { .. } => (elements, 1),

@@ -268,6 +268,10 @@ impl Op {
                 let facts = linear.facts();
                 op!(facts.name, Library, [R::All], Arrays, facts.check, facts.cost, facts.gradient)
             }
+            Op::Fourier(_) => {
+                let LibraryFacts { name, cost } = LibraryOp::Fourier.facts();
+                op!(name, Library, [R::All], Arrays, Nothing, cost, G::Adjoint)
+            }
             Op::Ensure { op, .. } => {
                 op!(op, Element, [R::Same, R::Expanded], Arrays, Condition, Each(SIMPLE), G::FirstOnly)
             }
@@ -284,7 +288,7 @@ impl Op {
     /// are too many. Read by `scheduler/placement`.
     pub fn binds_all_pieces(&self) -> bool {
         match self {
-            Op::Scan { .. } | Op::AssignIndex { .. } | Op::ArgSort { .. } | Op::Linear(_) => true,
+            Op::Scan { .. } | Op::AssignIndex { .. } | Op::ArgSort { .. } | Op::Linear(_) | Op::Fourier(_) => true,
             Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => false,
             Op::Apply(_) | Op::View(_) | Op::Cat { .. } | Op::Triangle { .. } | Op::MakeDiagonal(_) => false,
             Op::Reduce { .. } | Op::Take { .. } | Op::TakeAlong { .. } | Op::AssignSlice(_) => false,
@@ -296,7 +300,7 @@ impl Op {
     /// costs far more than that memory. Read by `scheduler/passing`.
     pub fn is_kept_at_once(&self) -> bool {
         match self {
-            Op::ArgSort { .. } | Op::Linear(_) => true,
+            Op::ArgSort { .. } | Op::Linear(_) | Op::Fourier(_) => true,
             Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => false,
             Op::Apply(_) | Op::View(_) | Op::Cat { .. } | Op::Triangle { .. } | Op::MakeDiagonal(_) => false,
             Op::Reduce { .. } | Op::Scan { .. } | Op::Take { .. } | Op::TakeAlong { .. } => false,
@@ -311,7 +315,7 @@ impl Op {
             Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => None,
             Op::Apply(_) | Op::View(_) | Op::Cat { .. } | Op::Triangle { .. } | Op::MakeDiagonal(_) => None,
             Op::Reduce { .. } | Op::Scan { .. } | Op::Take { .. } | Op::TakeAlong { .. } => None,
-            Op::AssignSlice(_) | Op::AssignIndex { .. } | Op::ArgSort { .. } | Op::MatMul => None,
+            Op::AssignSlice(_) | Op::AssignIndex { .. } | Op::ArgSort { .. } | Op::MatMul | Op::Fourier(_) => None,
             Op::Ensure { .. } | Op::Compact => None,
         }
     }
@@ -344,6 +348,7 @@ impl Op {
             Op::AssignSlice(dims) => dims.iter().any(|d| d.len == 0).hash(to),
             Op::ArgSort { dim, descending } => (dim, descending).hash(to),
             Op::Linear(linear) => linear.hash(to),
+            Op::Fourier(fourier) => fourier.hash(to),
             Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye => {}
             Op::MatMul | Op::Ensure { .. } | Op::Compact => {}
         }
@@ -364,6 +369,7 @@ impl Op {
             Op::AssignSlice(dims) => dims.hash(to),
             Op::ArgSort { dim, descending } => (dim, descending).hash(to),
             Op::Linear(linear) => linear.hash(to),
+            Op::Fourier(fourier) => fourier.hash(to),
             Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::MatMul | Op::Compact => {}
             Op::Ensure { op, .. } => op.hash(to),
             Op::Take { dim } | Op::AssignIndex { dim } => dim.hash(to),

@@ -45,6 +45,9 @@ pub enum GradientRule {
     Softmax,
     /// The running sum of `above`, from the other end.
     SumsFromEnd,
+    /// The adjoint of a linear op, on `above`: of a Fourier transform, the transform of the opposite sign without or with
+    /// the division by the length, of what is read and yielded.
+    Adjoint,
     /// `above` times the other factor: element by element, or as a product of matrices with the factor transposed.
     Products,
     /// `above`, added at the indices of the first argument; indices that come twice add up. No op does this yet.

@@ -23,6 +23,8 @@ pub mod wide;
 pub use crate::dtype::{DType, Element, Scalar};
 pub use facts::{Check, LibraryOp, OpClass, Reads, Yields};
 pub use linear::{LinearOp, PANEL, Triangle};
-pub use op::{Arg, DimSet, Dist, Meta, Nan, Node, Op, RandomKey, ReduceOp, ScanOp, SliceDim, View};
+pub use op::{
+    Arg, DimSet, Dist, Fourier, Meta, Nan, Node, Op, Parts, RandomKey, ReduceOp, ScanOp, SliceDim, Spectrum, View,
+};
 pub use shape::Shape;
 pub use table::{ArgType, ElementOp, Signature};

@@ -152,6 +152,75 @@ pub enum ScanOp {
     Max,
 }
 
+/// How the parts of complex numbers come to a transform.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Parts {
+    /// One argument: the numbers are real.
+    Real,
+    /// Two arguments of one shape: the real parts and the imaginary parts.
+    Apart,
+    /// One argument, whose last dimension is the two parts: a transform's value.
+    Together,
+}
+
+/// Which elements of a line and of its spectrum a transform reads and yields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Spectrum {
+    /// All of both.
+    Full,
+    /// The first half of the spectrum, `len / 2 + 1` elements: the other half follows by symmetry. The line is real.
+    Half,
+}
+
+/// A discrete Fourier transform of lines: `y[k] = sum_i x[i] exp(-2 pi i k / len)`. The inverse has the opposite sign in
+/// the exponent, and divides by `len`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fourier {
+    /// Along which dimension.
+    pub dim: u8,
+    /// Elements of a line. An argument that has fewer is continued by zeros; of a longer one the first are read.
+    pub len: u32,
+    /// From a spectrum to its line.
+    pub inverse: bool,
+    /// How the argument is stored. A half spectrum that is read has both parts.
+    pub parts: Parts,
+    /// What is read or yielded of the spectrum.
+    pub spectrum: Spectrum,
+}
+
+impl Fourier {
+    /// Elements of the half spectrum of a line.
+    pub fn half(len: u32) -> u32 {
+        len / 2 + 1
+    }
+
+    /// Elements that a line of the result has.
+    pub fn yields(&self) -> u32 {
+        match self.spectrum {
+            Spectrum::Half if !self.inverse => Fourier::half(self.len),
+            Spectrum::Half | Spectrum::Full => self.len,
+        }
+    }
+
+    /// Elements that it reads of a line that has enough of them.
+    pub fn takes(&self) -> u32 {
+        match self.spectrum {
+            Spectrum::Half if self.inverse => Fourier::half(self.len),
+            Spectrum::Half | Spectrum::Full => self.len,
+        }
+    }
+
+    /// Parts that the result has: 2, or 1 where it is real.
+    pub fn parts_yielded(&self) -> usize {
+        if self.inverse && self.spectrum == Spectrum::Half { 1 } else { 2 }
+    }
+
+    /// Lines behind a result of so many elements.
+    pub fn lines(&self, elements: usize) -> usize {
+        elements / self.parts_yielded() / self.yields() as usize
+    }
+}
+
 /// What a node computes from its arguments.
 #[derive(Clone, Debug)]
 pub enum Op {
@@ -239,6 +308,9 @@ pub enum Op {
     MatMul,
     /// A factorisation per page, or a step that uses one. Arguments: the matrix; the right sides, where it has some.
     Linear(LinearOp),
+    /// A Fourier transform along a dimension. The node has one dimension more than the argument, at the end, for the
+    /// two parts; where the result is real, as many.
+    Fourier(Fourier),
     /// The first argument, as it is. Where any element of the second (bool, expands to it) is false, the node has a
     /// fault, which whatever depends on it carries.
     Ensure {

@@ -81,6 +81,9 @@ impl Library {
             Library::AssignIndex { dtype, before, after, count, .. } => {
                 (dtype, before as f64 * after as f64 * count as f64, 1)
             }
+            Library::Fourier { dtype, before, after, fourier, .. } => {
+                (dtype, before as f64 * after as f64 * fourier.len as f64, fourier.len)
+            }
         };
         Work::of(dtype, self.op().facts().cost.operations(elements, length as u64))
     }

@@ -8,8 +8,8 @@
 #[cfg(feature = "gpu")]
 use crate::error::Error;
 use crate::graph::scratch::{assign_scratch_words, sort_scratch_words};
-use crate::graph::{DType, LibraryOp, LinearOp};
-use crate::kernels::matmul;
+use crate::graph::{DType, Fourier, LibraryOp, LinearOp};
+use crate::kernels::{fft, matmul};
 #[cfg(feature = "gpu")]
 use crate::kernels::{linear, scatter, sort};
 
@@ -91,6 +91,22 @@ pub enum Library {
         /// Elements from one page of `a` to the next; 0 where it is shared.
         stride_a: u32,
     },
+    /// Fourier transforms of lines along a dimension, operands `[x, out]`, or `[re, im, out]` where the parts come
+    /// apart, and `scratch` of the same dtype where lines take several passes. Element `(a, i, b)` lies at
+    /// `a + before * (i + extent * b)`, where `extent` is `given` for the argument; imaginary parts that are together
+    /// with real ones lie behind them all.
+    Fourier {
+        /// f32 or f64.
+        dtype: DType,
+        /// Elements between neighbours of a line.
+        before: u32,
+        /// Elements that the argument has along the dimension.
+        given: u32,
+        /// Lines beyond `before`.
+        after: u32,
+        /// The transform; `dim` is said by `before`.
+        fourier: Fourier,
+    },
 }
 
 impl Library {
@@ -101,6 +117,7 @@ impl Library {
             Library::ArgSort { .. } => LibraryOp::ArgSort,
             Library::AssignIndex { .. } => LibraryOp::AssignIndex,
             Library::Linear { op, .. } => LibraryOp::Linear(op),
+            Library::Fourier { .. } => LibraryOp::Fourier,
         }
     }
 
@@ -108,7 +125,9 @@ impl Library {
     pub fn elements_written(&self, elements: u64) -> u64 {
         match *self {
             Library::AssignIndex { before, after, count, .. } => before as u64 * after as u64 * count as u64,
-            Library::MatMul { .. } | Library::ArgSort { .. } | Library::Linear { .. } => elements,
+            Library::MatMul { .. } | Library::ArgSort { .. } | Library::Linear { .. } | Library::Fourier { .. } => {
+                elements
+            }
         }
     }
 
@@ -126,16 +145,19 @@ impl Library {
             }
             Library::AssignIndex { extent, scalar_value, .. } => assign_scratch_words(extent as u64, scalar_value),
             Library::Linear { op, dtype, m, n, batch, .. } => op.scratch_words(dtype, m as u64, n as u64, batch as u64),
+            Library::Fourier { dtype, before, after, fourier, .. } => {
+                fft::scratch_words(dtype, &fourier, before, before as u64 * after as u64)
+            }
         }
     }
 
     /// The dtype of the scratch's elements.
     pub fn scratch_dtype(&self) -> DType {
         match *self {
-            Library::MatMul { dtype, .. } => dtype,
             // Of `Lu`, positions.
             Library::Linear { op: LinearOp::Lu, .. } => DType::U32,
             Library::Linear { dtype, .. } => dtype,
+            Library::MatMul { dtype, .. } | Library::Fourier { dtype, .. } => dtype,
             Library::ArgSort { .. } | Library::AssignIndex { .. } => DType::U32,
         }
     }
@@ -173,5 +195,6 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
         Library::ArgSort { .. } => sort::gpu::passes(library, segments, segment_shift),
         Library::AssignIndex { .. } => scatter::gpu::passes(library, segments, segment_shift),
         Library::Linear { .. } => linear::gpu::passes(library, segments, segment_shift),
+        Library::Fourier { .. } => fft::gpu::passes(library, segments, segment_shift),
     }
 }

@@ -7,6 +7,7 @@
 mod cost;
 pub mod element;
 pub mod eval;
+pub mod fft;
 pub mod ir;
 mod launch;
 pub mod library;

@@ -8,7 +8,7 @@ use super::cut::{Cut, Dep};
 use crate::contract::device::DeviceInfo;
 use crate::graph::scratch::{assign_scratch_words, sort_scratch_words};
 use crate::graph::{DType, Meta, Op, OpClass, Reads};
-use crate::kernels::matmul;
+use crate::kernels::{fft, matmul};
 use rustc_hash::FxHashSet;
 
 /// Why an op runs on the host whose operands, all together, are more than the device may hold.
@@ -101,6 +101,11 @@ pub(super) fn scratch_words(op: &Op, dtypes: &[DType], lengths: &[usize], meta: 
             let pages = meta.elements() / (rows * columns);
             let of = lengths.first().map_or(0, |length| length / (rows * pages));
             linear.scratch_words(meta.dtype, rows as u64, of as u64, pages as u64)
+        }
+        Op::Fourier(fourier) => {
+            let dim = fourier.dim as usize;
+            let before: usize = meta.shape.dims().iter().take(dim).product();
+            fft::scratch_words(meta.dtype, fourier, before as u32, fourier.lines(meta.elements()) as u64)
         }
         Op::Linear(_)
         | Op::MatMul

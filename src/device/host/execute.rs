@@ -259,7 +259,9 @@ fn overwrites(launch: &Launch, operand: usize, bytes: u64) -> bool {
     };
     match &launch.program {
         Program::Kernel(kernel, _) => natural(kernel),
-        Program::Library(Library::MatMul { .. } | Library::ArgSort { .. } | Library::Linear { .. }) => true,
+        Program::Library(
+            Library::MatMul { .. } | Library::ArgSort { .. } | Library::Linear { .. } | Library::Fourier { .. },
+        ) => true,
         Program::Library(Library::AssignIndex { .. }) => false,
     }
 }

@@ -132,6 +132,8 @@ pub enum LibraryOp {
     AssignIndex,
     /// Factorisations and triangular systems.
     Linear(LinearOp),
+    /// Fourier transforms of lines.
+    Fourier,
 }
 
 /// What is known of a library kernel.
@@ -154,6 +156,7 @@ impl LibraryOp {
                 let facts = linear.facts();
                 (facts.name, facts.cost)
             }
+            LibraryOp::Fourier => ("fft", Cost::Transform),
         };
         LibraryFacts { name, cost }
     }

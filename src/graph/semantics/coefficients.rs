@@ -120,7 +120,7 @@ pub(super) const POW_LOG: Poly = Poly {
 };
 
 /// `(sin(r) - r) / r^3` in r^2 for |r| up to pi/4.
-pub(super) const SIN: Poly = Poly {
+pub(crate) const SIN: Poly = Poly {
     // log2 of the greatest error: -28.03
     narrow: &[-0.16666655242443085, 0.008332174271345139, -0.00019516629981808364],
     // log2 of the greatest error: -57.97
@@ -152,7 +152,7 @@ pub(super) const SIN_OF_HALF_TURN: Poly = Poly {
 };
 
 /// `(cos(r) - 1 + r^2/2) / r^4` in r^2.
-pub(super) const COS: Poly = Poly {
+pub(crate) const COS: Poly = Poly {
     // log2 of the greatest error: -33.23
     narrow: &[0.04166664555668831, -0.0013887368841096759, 2.443839912302792e-05],
     // log2 of the greatest error: -63.99

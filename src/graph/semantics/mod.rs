@@ -31,6 +31,10 @@ pub(crate) mod random;
 pub mod special;
 pub mod trigonometric;
 
+#[cfg(feature = "gpu")]
+pub(crate) use coefficients::{COS, SIN};
 pub use lanes::Lane;
+#[cfg(feature = "gpu")]
+pub(crate) use lanes::Poly;
 #[cfg(feature = "gpu")]
 pub use lanes::{Bits, Float, Mask, Whole};

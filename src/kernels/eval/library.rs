@@ -3,7 +3,7 @@
 use super::{HostOperand, Pool};
 use crate::error::Result;
 use crate::kernels::library::Library;
-use crate::kernels::{linear, matmul, scatter, sort};
+use crate::kernels::{fft, linear, matmul, scatter, sort};
 use crate::stats::Counters;
 use std::sync::atomic::AtomicU32;
 
@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU32;
 /// absent); `site` is the number of the fault word that indices outside set.
 ///
 /// # Errors
-/// `ErrorKind::OutOfMemory` where a permutation's temporary memory is not there.
+/// `ErrorKind::OutOfMemory` where the temporary memory of a permutation or a transform is not there.
 pub fn run_library(
     library: &Library,
     operands: &[HostOperand<'_>],
@@ -25,6 +25,7 @@ pub fn run_library(
         Library::ArgSort { .. } => sort::host::run(library, operands, pool)?,
         Library::AssignIndex { .. } => scatter::host::run(library, operands, faults, site),
         Library::Linear { .. } => linear::host::run(library, operands, faults, site, pool)?,
+        Library::Fourier { .. } => fft::host::run(library, operands, pool)?,
     }
     Counters::add(&counters.host_kernels, 1);
     Ok(())

@@ -36,7 +36,11 @@ pub fn run(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) {
     match library {
         Library::MatMul { dtype: DType::F32, .. } => multiply::<f32>(library, operands, pool),
         Library::MatMul { dtype: DType::F64, .. } => multiply::<f64>(library, operands, pool),
-        Library::MatMul { .. } | Library::ArgSort { .. } | Library::AssignIndex { .. } | Library::Linear { .. } => {
+        Library::MatMul { .. }
+        | Library::ArgSort { .. }
+        | Library::AssignIndex { .. }
+        | Library::Linear { .. }
+        | Library::Fourier { .. } => {
             panic!("LIB-1: {library:?} is no matrix product of floats")
         }
     }

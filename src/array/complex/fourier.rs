@@ -1,0 +1,274 @@
+//! Fourier transforms of arrays.
+//!
+//! In: real or complex arrays. Out: a node of [`Op::Fourier`], and views of its two parts, which kernels that read them
+//! take in. A transform of a transform reads both parts where they lie.
+
+use super::arithmetic::product;
+use super::{ComplexArray, Here, floats};
+use crate::array::handle::Array;
+use crate::array::record::{At, Input, derive, node};
+use crate::array::structure::zeros;
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::rules::with_extent;
+use crate::graph::{Fourier, Meta, Op, Parts, Shape, Spectrum, View};
+use smallvec::SmallVec;
+use std::panic::Location;
+
+impl Array {
+    /// The discrete Fourier transform along a dimension, `y[k] = sum_i x[i] exp(-2 pi i k / n)`. Integers and bools are
+    /// transformed in f64. The relative error of a line, in the Euclidean norm, is at most `eps log2(n)`, or a few times
+    /// that where `n` has a prime factor above 13.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("spectrum").open();
+    /// use tidemill::num_complex::Complex;
+    /// let x = s.from_slice(&[1.0, 0.0, -1.0, 0.0], 4)?;
+    /// let y = x.fft(0);
+    /// assert_eq!(y.gather::<f64>().wait()?, [0.0, 2.0, 0.0, 2.0].map(Complex::from));
+    /// assert_eq!(y.ifft(0).re().gather_blocking::<f64>()?.as_slice(), [1.0, 0.0, -1.0, 0.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn fft(&self, dim: usize) -> ComplexArray {
+        of_real(self, Asked { dim, len: None, inverse: false, spectrum: Spectrum::Full }, Location::caller())
+    }
+
+    /// As [`Array::fft`], of the first `n` elements along the dimension, or of all and zeros behind them.
+    #[track_caller]
+    pub fn fft_n(&self, dim: usize, n: usize) -> ComplexArray {
+        of_real(self, Asked { dim, len: Some(n), inverse: false, spectrum: Spectrum::Full }, Location::caller())
+    }
+
+    /// The first `n / 2 + 1` elements of [`Array::fft`]: of a real line the others follow by symmetry.
+    #[track_caller]
+    pub fn rfft(&self, dim: usize) -> ComplexArray {
+        of_real(self, Asked { dim, len: None, inverse: false, spectrum: Spectrum::Half }, Location::caller())
+    }
+
+    /// As [`Array::rfft`], of `n` elements, as [`Array::fft_n`].
+    #[track_caller]
+    pub fn rfft_n(&self, dim: usize, n: usize) -> ComplexArray {
+        of_real(self, Asked { dim, len: Some(n), inverse: false, spectrum: Spectrum::Half }, Location::caller())
+    }
+
+    /// The inverse of [`Array::fft`] of a real array: divided by `n`, with the opposite sign in the exponent.
+    #[track_caller]
+    pub fn ifft(&self, dim: usize) -> ComplexArray {
+        of_real(self, Asked { dim, len: None, inverse: true, spectrum: Spectrum::Full }, Location::caller())
+    }
+
+    /// [`Array::fft`] along several dimensions, one after the other.
+    #[track_caller]
+    pub fn fftn(&self, dims: &[usize]) -> ComplexArray {
+        match dims {
+            [] => self.to_complex(),
+            [first, rest @ ..] => self.fft(*first).fftn(rest),
+        }
+    }
+
+    /// The elements of a dimension moved so that the spectrum's element 0 comes to the middle, `n / 2`.
+    #[track_caller]
+    pub fn fftshift(&self, dim: usize) -> Array {
+        shifted(self, dim, |n| n / 2, Location::caller())
+    }
+
+    /// The inverse of [`Array::fftshift`].
+    #[track_caller]
+    pub fn ifftshift(&self, dim: usize) -> Array {
+        shifted(self, dim, |n| n.div_ceil(2), Location::caller())
+    }
+}
+
+impl ComplexArray {
+    /// As [`Array::fft`].
+    #[track_caller]
+    pub fn fft(&self, dim: usize) -> ComplexArray {
+        self.transformed(Asked { dim, len: None, inverse: false, spectrum: Spectrum::Full }, Location::caller())
+    }
+
+    /// As [`Array::fft_n`].
+    #[track_caller]
+    pub fn fft_n(&self, dim: usize, n: usize) -> ComplexArray {
+        self.transformed(Asked { dim, len: Some(n), inverse: false, spectrum: Spectrum::Full }, Location::caller())
+    }
+
+    /// The inverse of [`ComplexArray::fft`]: divided by `n`, with the opposite sign in the exponent.
+    #[track_caller]
+    pub fn ifft(&self, dim: usize) -> ComplexArray {
+        self.transformed(Asked { dim, len: None, inverse: true, spectrum: Spectrum::Full }, Location::caller())
+    }
+
+    /// As [`ComplexArray::ifft`], of `n` elements, as [`Array::fft_n`].
+    #[track_caller]
+    pub fn ifft_n(&self, dim: usize, n: usize) -> ComplexArray {
+        self.transformed(Asked { dim, len: Some(n), inverse: true, spectrum: Spectrum::Full }, Location::caller())
+    }
+
+    /// The inverse of [`Array::rfft`] of lines of `n` elements: real numbers, of the first `n / 2 + 1` elements of their
+    /// spectrum. The imaginary parts of the first one, and of the last one where `n` is even, are not read.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("half").open();
+    /// let x = s.from_slice(&[3.0, 1.0, 2.0, 2.0], 4)?;
+    /// let low = x.rfft(0).slice((0..1, ..));
+    /// assert_eq!(low.irfft(0, 4).gather_blocking::<f64>()?.as_slice(), [2.0; 4]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn irfft(&self, dim: usize, n: usize) -> Array {
+        let asked = Asked { dim, len: Some(n), inverse: true, spectrum: Spectrum::Half };
+        self.recorded(asked, Location::caller())
+    }
+
+    /// [`ComplexArray::fft`] along several dimensions, one after the other.
+    #[track_caller]
+    pub fn fftn(&self, dims: &[usize]) -> ComplexArray {
+        match dims {
+            [] => self.clone(),
+            [first, rest @ ..] => self.fft(*first).fftn(rest),
+        }
+    }
+
+    /// [`ComplexArray::ifft`] along several dimensions, one after the other.
+    #[track_caller]
+    pub fn ifftn(&self, dims: &[usize]) -> ComplexArray {
+        match dims {
+            [] => self.clone(),
+            [first, rest @ ..] => self.ifft(*first).ifftn(rest),
+        }
+    }
+
+    /// As [`Array::fftshift`].
+    #[track_caller]
+    pub fn fftshift(&self, dim: usize) -> ComplexArray {
+        ComplexArray::new(self.re.fftshift(dim), self.im.fftshift(dim))
+    }
+
+    /// As [`Array::ifftshift`].
+    #[track_caller]
+    pub fn ifftshift(&self, dim: usize) -> ComplexArray {
+        ComplexArray::new(self.re.ifftshift(dim), self.im.ifftshift(dim))
+    }
+
+    /// The half spectrum of real lines of `n` elements, for the op at a place of the program.
+    pub(in crate::array) fn half_spectrum(array: &Array, dim: usize, n: usize, at: At) -> ComplexArray {
+        of_real(array, Asked { dim, len: Some(n), inverse: false, spectrum: Spectrum::Half }, at)
+    }
+
+    /// The transform of `n` elements, or its inverse, for the op at a place of the program.
+    pub(in crate::array) fn transformed_by(&self, dim: usize, n: usize, inverse: bool, at: At) -> ComplexArray {
+        self.transformed(Asked { dim, len: Some(n), inverse, spectrum: Spectrum::Full }, at)
+    }
+
+    /// The real lines of half spectra, for the op at a place of the program.
+    pub(in crate::array) fn real_line(&self, dim: usize, n: usize, at: At) -> Array {
+        self.recorded(Asked { dim, len: Some(n), inverse: true, spectrum: Spectrum::Half }, at)
+    }
+
+    /// The product, for the op at a place of the program.
+    pub(in crate::array) fn times(&self, other: &ComplexArray, at: At) -> ComplexArray {
+        product(Here(at), self, &other.into())
+    }
+
+    fn transformed(&self, asked: Asked, at: At) -> ComplexArray {
+        let made = self.recorded(asked, at);
+        parts(made, at)
+    }
+
+    fn recorded(&self, asked: Asked, at: At) -> Array {
+        match &self.together {
+            Some(together) => asked.record(&[together], Parts::Together, at),
+            None => asked.record(&[&self.re, &self.im], Parts::Apart, at),
+        }
+    }
+}
+
+/// What a program asks for.
+struct Asked {
+    dim: usize,
+    /// The dimension's extent where it is `None`.
+    len: Option<usize>,
+    inverse: bool,
+    spectrum: Spectrum,
+}
+
+impl Asked {
+    fn name(&self) -> &'static str {
+        match (self.inverse, self.spectrum) {
+            (false, Spectrum::Full) => "fft",
+            (true, Spectrum::Full) => "ifft",
+            (false, Spectrum::Half) => "rfft",
+            (true, Spectrum::Half) => "irfft",
+        }
+    }
+
+    /// The transform of an array, or of two. Its last dimension is the parts of the result, unless that is real.
+    fn record(&self, arrays: &[&Array], parts: Parts, at: At) -> Array {
+        derive(arrays, self.name(), at, |home, metas| {
+            let mut extents: SmallVec<[usize; 4]> = (0..metas[0].shape.axes()).map(|d| metas[0].shape.dim(d)).collect();
+            if parts == Parts::Together {
+                extents.pop();
+            }
+            let own = Shape::new(&extents)?;
+            own.has_axis(self.dim)?;
+            let fourier = self.fourier(own.dim(self.dim), parts)?;
+            let mut shape = with_extent(&own, self.dim, if fourier.len == 0 { 0 } else { fourier.yields() as usize })?;
+            if fourier.parts_yielded() == 2 {
+                extents[self.dim] = shape.dim(self.dim);
+                extents.push(2);
+                shape = Shape::new(&extents)?;
+            }
+            let meta = Meta { dtype: metas[0].dtype, shape };
+            if metas[0].elements() == 0 {
+                return Ok(zeros(home, meta, at));
+            }
+            let inputs: SmallVec<[Input<'_>; 2]> = arrays.iter().map(|array| Input::Array(array)).collect();
+            Ok(node(home, Op::Fourier(fourier), &inputs, meta, at))
+        })
+    }
+
+    fn fourier(&self, extent: usize, parts: Parts) -> Result<Fourier> {
+        let len = self.len.unwrap_or(extent);
+        if len == 0 && self.spectrum == Spectrum::Half {
+            return Err(Error::new(ErrorKind::Argument, "a real line has at least one element"));
+        }
+        let len = u32::try_from(len)
+            .map_err(|_| Error::new(ErrorKind::TooLarge, format!("a transform of lines of {len} elements")))?;
+        let Asked { dim, inverse, spectrum, .. } = *self;
+        Ok(Fourier { dim: dim as u8, len, inverse, parts, spectrum })
+    }
+}
+
+fn of_real(array: &Array, asked: Asked, at: At) -> ComplexArray {
+    parts(asked.record(&[&floats(array, asked.name(), at)], Parts::Real, at), at)
+}
+
+/// The complex array of a transform's result.
+fn parts(together: Array, at: At) -> ComplexArray {
+    let part = |n: usize| {
+        derive(&[&together], "fft", at, |home, metas| {
+            let last = metas[0].shape.axes() - 1;
+            let shape = Shape::new(&(0..last).map(|d| metas[0].shape.dim(d)).collect::<SmallVec<[usize; 4]>>())?;
+            Ok(together.slice_dim(last, n, 1, at)?.view(home, View::Reshape, shape, at))
+        })
+    };
+    let (re, im) = (part(0), part(1));
+    ComplexArray { re, im, together: Some(together) }
+}
+
+fn shifted(array: &Array, dim: usize, by: impl FnOnce(usize) -> usize, at: At) -> Array {
+    derive(&[array], "circshift", at, |home, metas| {
+        metas[0].shape.has_axis(dim)?;
+        let mut shifts = vec![0i64; dim + 1];
+        shifts[dim] = by(metas[0].shape.dim(dim)) as i64;
+        let shifts = crate::graph::rules::shifts(&metas[0].shape, &shifts)?;
+        if shifts.iter().all(|&shift| shift == 0) {
+            return Ok(array.clone());
+        }
+        Ok(array.view(home, View::CircShift(shifts.as_slice().into()), metas[0].shape.clone(), at))
+    })
+}

@@ -1,0 +1,212 @@
+//! Functions of complex arrays, as expressions of functions of their parts.
+//!
+//! In: complex arrays. Out: real or complex ones. Branch cuts, and what becomes of zeros and infinities, are C99's, but
+//! where a function's doc says otherwise.
+
+use super::arithmetic::{ComplexOperand, product};
+use super::{ComplexArray, Here};
+use crate::array::handle::Array;
+use crate::graph::ElementOp as E;
+use std::panic::Location;
+
+impl ComplexArray {
+    /// The complex conjugate.
+    #[track_caller]
+    pub fn conj(&self) -> ComplexArray {
+        ComplexArray::new(self.re.clone(), -&self.im)
+    }
+
+    /// The first two dimensions exchanged, per page, and the conjugate taken.
+    #[track_caller]
+    pub fn adjoint(&self) -> ComplexArray {
+        ComplexArray::new(self.re.transpose(), -&self.im.transpose())
+    }
+
+    /// The magnitude, without overflow. Infinite where a part is.
+    #[track_caller]
+    pub fn abs(&self) -> Array {
+        Here(Location::caller()).two(E::Hypot, &self.re, &self.im)
+    }
+
+    /// The square of the magnitude.
+    #[track_caller]
+    pub fn norm_square(&self) -> Array {
+        let here = Here(Location::caller());
+        here.add(&here.one(E::Square, &self.re), &here.one(E::Square, &self.im))
+    }
+
+    /// The angle from the positive real axis, from -pi to pi.
+    #[track_caller]
+    pub fn arg(&self) -> Array {
+        Here(Location::caller()).two(E::Atan2, &self.im, &self.re)
+    }
+
+    /// `e^z`.
+    #[track_caller]
+    pub fn exp(&self) -> ComplexArray {
+        exp(Here(Location::caller()), self)
+    }
+
+    /// The natural logarithm, whose imaginary part is the angle. Its error is small beside its magnitude.
+    #[track_caller]
+    pub fn log(&self) -> ComplexArray {
+        log(Here(Location::caller()), self)
+    }
+
+    /// The square root whose real part is not negative.
+    #[track_caller]
+    pub fn sqrt(&self) -> ComplexArray {
+        let here = Here(Location::caller());
+        let half = |x: &Array| here.mul(x, 0.5);
+        let size = here.two(E::Hypot, &half(&self.re), &half(&self.im));
+        let root = here.one(E::Sqrt, &here.add(&half(&here.one(E::Abs, &self.re)), &size));
+        let infinite = here.one(E::IsInf, &self.im);
+        let root = here.select(&infinite, f64::INFINITY, &root);
+        // Zero, and what is infinite, is its own other part.
+        let own = here.two(E::Or, &infinite, &here.two(E::Eq, &root, 0.0));
+        let other = here.select(&own, &self.im, &here.div(&half(&self.im), &root));
+        let left = here.two(E::And, &here.two(E::Lt, &self.re, 0.0), &here.one(E::Not, &infinite));
+        let below = here.two(E::Lt, &here.two(E::Atan2, &self.im, -1.0), 0.0);
+        let turned = here.select(&below, &here.one(E::Neg, &root), &root);
+        let im = here.select(&left, &turned, &other);
+        ComplexArray::new(here.select(&left, &here.one(E::Abs, &other), &root), im)
+    }
+
+    /// The sine.
+    #[track_caller]
+    pub fn sin(&self) -> ComplexArray {
+        let here = Here(Location::caller());
+        let turned = sinh(here, &ComplexArray::new(here.one(E::Neg, &self.im), self.re.clone()));
+        ComplexArray::new(turned.im.clone(), here.one(E::Neg, &turned.re))
+    }
+
+    /// The cosine.
+    #[track_caller]
+    pub fn cos(&self) -> ComplexArray {
+        let here = Here(Location::caller());
+        cosh(here, &ComplexArray::new(here.one(E::Neg, &self.im), self.re.clone()))
+    }
+
+    /// The tangent.
+    #[track_caller]
+    pub fn tan(&self) -> ComplexArray {
+        let here = Here(Location::caller());
+        let turned = tanh(here, &ComplexArray::new(here.one(E::Neg, &self.im), self.re.clone()));
+        ComplexArray::new(turned.im.clone(), here.one(E::Neg, &turned.re))
+    }
+
+    /// The hyperbolic sine.
+    #[track_caller]
+    pub fn sinh(&self) -> ComplexArray {
+        sinh(Here(Location::caller()), self)
+    }
+
+    /// The hyperbolic cosine.
+    #[track_caller]
+    pub fn cosh(&self) -> ComplexArray {
+        cosh(Here(Location::caller()), self)
+    }
+
+    /// The hyperbolic tangent.
+    #[track_caller]
+    pub fn tanh(&self) -> ComplexArray {
+        tanh(Here(Location::caller()), self)
+    }
+
+    /// `self^other`, as `e^(other log(self))`: the error grows with the size of that exponent. Any number to the power of 0
+    /// is 1, and 0 to another one is 0 (or infinite, where the power's real part is negative).
+    #[track_caller]
+    pub fn pow<'a>(&'a self, other: impl Into<ComplexOperand<'a>>) -> ComplexArray {
+        let here = Here(Location::caller());
+        let other = other.into();
+        let power = exp(here, &product(here, &log(here, self), &other));
+        // The product with an infinite logarithm has parts that are no numbers.
+        let zero = here.two(E::Eq, &self.abs(), 0.0);
+        let (real, unit) = other.real_part_and_zero(here, &self.re);
+        let of_zero = here.select(&here.two(E::Lt, &real, 0.0), f64::INFINITY, 0.0);
+        let re = here.select(&unit, 1.0, &here.select(&zero, &of_zero, &power.re));
+        let none = here.two(E::Or, &zero, &unit);
+        ComplexArray::new(re, here.select(&none, 0.0, &power.im))
+    }
+
+    /// Whether both parts are equal (bool).
+    #[track_caller]
+    pub fn eq_to(&self, other: &ComplexArray) -> Array {
+        let here = Here(Location::caller());
+        here.two(E::And, &here.two(E::Eq, &self.re, &other.re), &here.two(E::Eq, &self.im, &other.im))
+    }
+
+    /// Whether a part differs (bool).
+    #[track_caller]
+    pub fn ne_to(&self, other: &ComplexArray) -> Array {
+        let here = Here(Location::caller());
+        here.one(E::Not, &self.eq_to(other))
+    }
+
+    /// Whether a part is NaN (bool).
+    #[track_caller]
+    pub fn isnan(&self) -> Array {
+        let here = Here(Location::caller());
+        here.two(E::Or, &here.one(E::IsNan, &self.re), &here.one(E::IsNan, &self.im))
+    }
+}
+
+/// A product that is zero where a factor is, whatever the other one is.
+fn times(here: Here, zero: &Array, other: &Array) -> Array {
+    let nothing = here.two(E::Eq, zero, 0.0);
+    here.select(&nothing, zero, &here.mul(zero, other))
+}
+
+fn exp(here: Here, z: &ComplexArray) -> ComplexArray {
+    // Twice the root, so that what a small cosine brings back does not overflow before.
+    let root = here.one(E::Exp, &here.mul(&z.re, 0.5));
+    let part = |turn: &Array| here.mul(&times(here, &root, turn), &root);
+    let (cos, sin) = (here.one(E::Cos, &z.im), here.one(E::Sin, &z.im));
+    let real = here.two(E::Eq, &z.im, 0.0);
+    ComplexArray::new(part(&cos), here.select(&real, &z.im, &part(&sin)))
+}
+
+fn log(here: Here, z: &ComplexArray) -> ComplexArray {
+    let [x, y] = [&z.re, &z.im].map(|part| here.one(E::Abs, part));
+    let size = here.two(E::Hypot, &x, &y);
+    let (greater, lesser) = (here.two(E::Max, &x, &y), here.two(E::Min, &x, &y));
+    // Near 1, from what the square of the magnitude is beyond 1.
+    let beyond = here.mul(&here.two(E::Sub, &greater, 1.0), &here.two(E::Add, &greater, 1.0));
+    let beyond = here.add(&beyond, &here.one(E::Square, &lesser));
+    let near = here.two(E::And, &here.two(E::Gt, &size, 0.5), &here.two(E::Lt, &size, 2.0));
+    let from_beyond = here.mul(&here.one(E::Log1p, &beyond), 0.5);
+    let re = here.select(&near, &from_beyond, &here.one(E::Log, &size));
+    ComplexArray::new(re, here.two(E::Atan2, &z.im, &z.re))
+}
+
+fn sinh(here: Here, z: &ComplexArray) -> ComplexArray {
+    let re = times(here, &here.one(E::Sinh, &z.re), &here.one(E::Cos, &z.im));
+    ComplexArray::new(re, times(here, &here.one(E::Sin, &z.im), &here.one(E::Cosh, &z.re)))
+}
+
+fn cosh(here: Here, z: &ComplexArray) -> ComplexArray {
+    let re = here.mul(&here.one(E::Cosh, &z.re), &here.one(E::Cos, &z.im));
+    let (sinh, sin) = (here.one(E::Sinh, &z.re), here.one(E::Sin, &z.im));
+    let im = times(here, &sinh, &sin);
+    let real = here.two(E::Eq, &sin, 0.0);
+    ComplexArray::new(re, here.select(&real, &here.mul(&sin, &here.one(E::Sign, &sinh)), &im))
+}
+
+/// Kahan's: with `t = tan y` and `s = sinh x`, `(cosh x s (1 + t^2) + i t) / (1 + s^2 (1 + t^2))`. Where the square of the
+/// sine is all that is left, `sign x + 4 i sin y cos y e^(-2 |x|)`.
+fn tanh(here: Here, z: &ComplexArray) -> ComplexArray {
+    let (x, y) = (&z.re, &z.im);
+    let tan = here.one(E::Tan, y);
+    let beta = here.two(E::Add, &here.one(E::Square, &tan), 1.0);
+    let (sinh, cosh) = (here.one(E::Sinh, x), here.one(E::Cosh, x));
+    let below = here.two(E::Add, &here.mul(&beta, &here.one(E::Square, &sinh)), 1.0);
+    let re = here.div(&here.mul(&here.mul(&beta, &cosh), &sinh), &below);
+    let im = here.div(&tan, &below);
+    let size = here.one(E::Abs, x);
+    // Beyond, e^(-2 |x|) is less than half a unit of 1 in f64.
+    let far = here.two(E::Gt, &size, 20.0);
+    let small = here.one(E::Exp, &here.mul(&size, -2.0));
+    let turns = here.mul(&here.mul(&here.one(E::Sin, y), &here.one(E::Cos, y)), 4.0);
+    let im = here.select(&far, &times(here, &small, &turns), &im);
+    ComplexArray::new(here.select(&far, &here.one(E::Sign, x), &re), im)
+}

@@ -1,0 +1,298 @@
+//! Complex arrays, Fourier transforms and convolutions on every device, against sums written out.
+
+mod common;
+use common::{runtimes, session};
+use tidemill::num_complex::Complex;
+use tidemill::{Array, ComplexArray, Convolution, ErrorKind, Extent, Padding, Session};
+
+type C = Complex<f64>;
+
+/// Numbers in -1..1, the same for the same seed, that f32 holds.
+fn numbers(seed: u32, count: usize) -> Vec<f64> {
+    let mut state = seed.wrapping_mul(747_796_405).wrapping_add(1);
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f64 / (1 << 23) as f64 - 1.0
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+fn complex(s: &Session, seed: u32, shape: &[usize]) -> (ComplexArray, Vec<C>) {
+    let count: usize = shape.iter().product();
+    let all: Vec<C> = numbers(seed, 2 * count).chunks(2).map(|part| C::new(part[0], part[1])).collect();
+    (s.from_complex(&all, shape).unwrap(), all)
+}
+
+/// The transform of every line along a dimension, by its sum.
+fn transformed(x: &[C], shape: &[usize], dim: usize, inverse: bool) -> Vec<C> {
+    let (before, len) = (shape[..dim].iter().product::<usize>(), shape[dim]);
+    let sign = if inverse { 1.0 } else { -1.0 };
+    let element = |at: usize| {
+        let (a, k, b) = (at % before, at / before % len, at / before / len);
+        let term = |i: usize| {
+            let angle = sign * std::f64::consts::TAU * (i * k % len) as f64 / len as f64;
+            x[a + before * (i + len * b)] * C::from_polar(1.0, angle)
+        };
+        (0..len).map(term).sum::<C>() / if inverse { len as f64 } else { 1.0 }
+    };
+    (0..x.len()).map(element).collect()
+}
+
+#[track_caller]
+fn assert_near(what: &str, got: &[C], expected: &[C], tolerance: f64) {
+    assert_eq!(got.len(), expected.len(), "{what}");
+    let norm = |of: &mut dyn Iterator<Item = C>| of.map(|z| z.norm_sqr()).sum::<f64>().sqrt();
+    let error = norm(&mut got.iter().zip(expected).map(|(x, y)| x - y));
+    let size = norm(&mut expected.iter().copied());
+    assert!(error <= tolerance * size, "{what}: an error of {error} of {size}");
+}
+
+/// Runs a case on every device, and holds that nothing of it ran on the host where a GPU was asked for.
+fn everywhere(case: impl Fn(&str, &Session)) {
+    for (device, runtime) in runtimes() {
+        let s = session(&runtime);
+        case(&device, &s);
+        assert!(runtime.stats().elsewhere.is_empty(), "{device}: {:?}", runtime.stats().elsewhere);
+    }
+}
+
+#[test]
+fn transforms_along_any_dimension_are_their_sums_and_have_an_inverse() {
+    everywhere(|device, s| {
+        let shape = [6, 35, 4];
+        let (z, all) = complex(s, 1, &shape);
+        for dim in 0..3 {
+            let what = format!("dimension {dim} on {device}");
+            let spectrum = z.fft(dim);
+            let expected = transformed(&all, &shape, dim, false);
+            assert_eq!(spectrum.shape().unwrap().dims(), shape);
+            assert_near(&what, &spectrum.gather::<f64>().wait().unwrap(), &expected, 1e-15);
+            assert_near(&what, &spectrum.ifft(dim).gather::<f64>().wait().unwrap(), &all, 1e-15);
+        }
+        let both = transformed(&transformed(&all, &shape, 2, false), &shape, 0, false);
+        assert_near(device, &z.fftn(&[2, 0]).gather::<f64>().wait().unwrap(), &both, 1e-15);
+        assert_near(device, &z.fftn(&[2, 0]).ifftn(&[0, 2]).gather::<f64>().wait().unwrap(), &all, 1e-15);
+        // In f32, of what ops made.
+        let single = (z.cast::<f32>() * 2.0).fft(1).gather::<f32>().wait().unwrap();
+        let single: Vec<C> = single.iter().map(|z| C::new(z.re.into(), z.im.into())).collect();
+        let twice: Vec<C> = transformed(&all, &shape, 1, false).iter().map(|z| z * 2.0).collect();
+        assert_near(device, &single, &twice, 2e-7);
+    });
+}
+
+#[test]
+fn real_lines_have_half_spectra_and_lines_are_cut_or_continued_by_zeros() {
+    everywhere(|device, s| {
+        for len in [1, 2, 7, 30] {
+            let x = numbers(3, 3 * len);
+            let array = s.from_slice(&x, [len, 3]).unwrap();
+            let real: Vec<C> = x.iter().map(|&x| C::from(x)).collect();
+            let whole = transformed(&real, &[len, 3], 0, false);
+            assert_near(device, &array.fft(0).gather::<f64>().wait().unwrap(), &whole, 1e-15);
+            let half: Vec<C> = whole.chunks(len).flat_map(|line| line[..len / 2 + 1].to_vec()).collect();
+            let spectrum = array.rfft(0);
+            assert_near(device, &spectrum.gather::<f64>().wait().unwrap(), &half, 1e-15);
+            let back = spectrum.irfft(0, len).to_complex();
+            assert_near(device, &back.gather::<f64>().wait().unwrap(), &real, 1e-15);
+            let mut padded: Vec<C> = real[..len].to_vec();
+            padded.resize(len + 5, C::ZERO);
+            let longer = array.slice((.., 0)).fft_n(0, len + 5).gather::<f64>().wait().unwrap();
+            assert_near(device, &longer, &transformed(&padded, &[len + 5], 0, false), 1e-15);
+        }
+        let x = s.from_slice(&[1.0, 2.0, 3.0, 4.0, 5.0], 5).unwrap();
+        let cut = x.fft_n(0, 2).gather::<f64>().wait().unwrap();
+        assert_eq!(cut, [C::from(3.0), C::from(-1.0)]);
+        let shifted = x.fftshift(0);
+        assert_eq!(shifted.gather_blocking::<f64>().unwrap().as_slice(), [4.0, 5.0, 1.0, 2.0, 3.0]);
+        assert_eq!(shifted.ifftshift(0).gather_blocking::<f64>().unwrap().as_slice(), [1.0, 2.0, 3.0, 4.0, 5.0]);
+    });
+}
+
+#[test]
+fn a_transform_of_nothing_is_empty_or_zero_and_a_dimension_that_is_not_there_is_an_error() {
+    everywhere(|_, s| {
+        let none = s.zeros::<f32>([0, 3]);
+        assert_eq!(none.fft(0).gather::<f32>().wait().unwrap(), []);
+        assert_eq!(none.fft_n(0, 2).gather::<f32>().wait().unwrap(), [Complex::ZERO; 6]);
+        assert_eq!(none.fft(5).error().unwrap().kind(), ErrorKind::Index);
+        assert_eq!(s.zeros::<f32>([2, 2]).rfft_n(0, 0).error().unwrap().kind(), ErrorKind::Argument);
+        // Integers are transformed in f64.
+        let spectrum = s.from_slice(&[1i32, 2], 2).unwrap().fft(0).gather::<f64>().wait().unwrap();
+        assert_eq!(spectrum, [C::from(3.0), C::from(-1.0)]);
+    });
+}
+
+#[test]
+fn arithmetic_is_that_of_complex_numbers() {
+    everywhere(|device, s| {
+        let ((a, x), (b, y)) = (complex(s, 5, &[31]), complex(s, 6, &[31]));
+        let real = numbers(7, 31);
+        let r = s.from_slice(&real, 31).unwrap();
+        let c = C::new(0.5, -2.0);
+        let each = |f: &dyn Fn(usize) -> C| (0..31).map(f).collect::<Vec<_>>();
+        let cases = [
+            ("sum", &a + &b, each(&|i| x[i] + y[i])),
+            ("difference", &a - &r, each(&|i| x[i] - real[i])),
+            ("left difference", &r - &a, each(&|i| real[i] - x[i])),
+            ("product", &a * &b, each(&|i| x[i] * y[i])),
+            ("product with a number", &a * c, each(&|i| x[i] * c)),
+            ("quotient", &a / &b, each(&|i| x[i] / y[i])),
+            ("quotient by a number", &a / c, each(&|i| x[i] / c)),
+            ("quotient by a real array", &a / &r, each(&|i| x[i] / real[i])),
+            ("conjugate", -a.conj(), each(&|i| -x[i].conj())),
+            ("exp", a.exp(), each(&|i| x[i].exp())),
+            ("log", a.log(), each(&|i| x[i].ln())),
+            ("sqrt", a.sqrt(), each(&|i| x[i].sqrt())),
+            ("sin", a.sin(), each(&|i| x[i].sin())),
+            ("cos", a.cos(), each(&|i| x[i].cos())),
+            ("tan", a.tan(), each(&|i| x[i].tan())),
+            ("sinh", a.sinh(), each(&|i| x[i].sinh())),
+            ("cosh", a.cosh(), each(&|i| x[i].cosh())),
+            ("tanh", a.tanh(), each(&|i| x[i].tanh())),
+            ("pow", a.pow(&b), each(&|i| x[i].powc(y[i]))),
+        ];
+        for (name, array, expected) in cases {
+            let got = array.gather::<f64>().wait().unwrap();
+            // The reference's own error, and what a power's exponent makes of the logarithm's, are larger.
+            let tolerance = if matches!(name, "pow" | "tan" | "tanh") { 2e-14 } else { 4e-15 };
+            for (got, expected) in got.iter().zip(&expected) {
+                assert_near(&format!("{name} on {device}"), &[*got], &[*expected], tolerance);
+            }
+        }
+        let sizes = a.abs().gather_blocking::<f64>().unwrap();
+        let angles = a.arg().gather_blocking::<f64>().unwrap();
+        for i in 0..31 {
+            assert!((sizes[i] - x[i].norm()).abs() < 1e-15 && (angles[i] - x[i].arg()).abs() < 1e-15);
+        }
+        let sum = a.sum(..).gather::<f64>().wait().unwrap();
+        assert_near(device, &sum, &[x.iter().sum()], 1e-14);
+        let (m, p) = (a.slice(0..6).reshape([2, 3]), b.slice(0..6).reshape([3, 2]));
+        let entry = |at: usize| (0..3).map(|k| x[at % 2 + 2 * k] * y[k + 3 * (at / 2)]).sum::<C>();
+        let expected: Vec<C> = (0..4).map(entry).collect();
+        assert_near(device, &m.matmul(&p).gather::<f64>().wait().unwrap(), &expected, 1e-14);
+        let adjoint = m.adjoint().gather::<f64>().wait().unwrap();
+        assert_eq!(adjoint, [0, 2, 4, 1, 3, 5].map(|i| x[i].conj()));
+        let joined = ComplexArray::cat(0, &[&a, &b]).unwrap().gather::<f64>().wait().unwrap();
+        assert_eq!(joined, [x.clone(), y.clone()].concat());
+        assert!(a.eq_to(&a).all(..).item::<bool>().wait().unwrap());
+        assert!(a.ne_to(&b).all(..).item::<bool>().wait().unwrap());
+    });
+}
+
+#[test]
+fn zeros_infinities_and_what_is_no_number_have_the_values_of_c99() {
+    const INF: f64 = f64::INFINITY;
+    let is = |got: C, re: f64, im: f64| {
+        let same = |x: f64, y: f64| x == y || (x.is_nan() && y.is_nan());
+        assert!(same(got.re, re) && same(got.im, im), "{got} is not {re} {im}");
+    };
+    everywhere(|_, s| {
+        let one = |re: f64, im: f64| s.from_complex(&[C::new(re, im)], 1).unwrap();
+        let value = |z: ComplexArray| z.gather::<f64>().wait().unwrap()[0];
+        is(value(one(1.0, 1.0) / one(INF, -INF)), 0.0, 0.0);
+        assert!(value(one(1.0, 0.0) / one(0.0, 0.0)).re.is_infinite());
+        is(value(one(1e300, 1e300) / one(1e300, 1e300)), 1.0, 0.0);
+        is(value(one(0.0, 0.0).sqrt()), 0.0, 0.0);
+        is(value(one(-4.0, 0.0).sqrt()), 0.0, 2.0);
+        is(value(one(-4.0, -(0.5f64.powi(1000))).sqrt()), 0.5f64.powi(1002), -2.0);
+        is(value(one(f64::NAN, INF).sqrt()), INF, INF);
+        is(value(one(-INF, 1.0).sqrt()), 0.0, INF);
+        is(value(one(0.0, 0.0).log()), -INF, 0.0);
+        is(value(one(-1.0, 0.0).log()), 0.0, std::f64::consts::PI);
+        is(value(one(INF, 0.0).exp()), INF, 0.0);
+        is(value(one(-INF, INF).exp()), 0.0, 0.0);
+        is(value(one(INF, INF).tanh()), 1.0, 0.0);
+        is(value(one(800.0, 0.5).tanh()), 1.0, 0.0);
+        is(value(one(0.0, 0.0).pow(2.0)), 0.0, 0.0);
+        is(value(one(0.0, 0.0).pow(0.0)), 1.0, 0.0);
+        is(one(f64::NAN, INF).abs().to_complex().gather::<f64>().wait().unwrap()[0], INF, 0.0);
+    });
+}
+
+/// A convolution of columns by its sum, of what `beyond` says of elements beyond the edges.
+fn plain(x: &[f64], k: &[f64], beyond: impl Fn(i64) -> f64, first: i64, count: usize, step: i64) -> Vec<f64> {
+    let at = |i: i64| if (0..x.len() as i64).contains(&i) { x[i as usize] } else { beyond(i) };
+    let one = |n: usize| k.iter().zip(0..).map(|(k, j): (&f64, i64)| k * at(first + n as i64 * step - j)).sum();
+    (0..count).map(one).collect()
+}
+
+#[track_caller]
+fn assert_column(what: &str, got: &Array, expected: &[f64]) {
+    let got = got.gather_blocking::<f64>().unwrap();
+    assert_eq!(got.len(), expected.len(), "{what}");
+    for (i, (got, expected)) in got.iter().zip(expected).enumerate() {
+        assert!((got - expected).abs() < 1e-13, "{what}: {got} is not {expected} at {i}");
+    }
+}
+
+#[test]
+fn convolutions_are_their_sums_directly_and_by_transforms() {
+    everywhere(|device, s| {
+        let x = numbers(11, 200);
+        let array = s.from_slice(&x, 200).unwrap();
+        for taps in [1usize, 2, 5, 70, 201] {
+            let k = numbers(12, taps);
+            let kernel = s.from_slice(&k, taps).unwrap();
+            let what = format!("{taps} on {device}");
+            let full = plain(&x, &k, |_| 0.0, 0, 200 + taps - 1, 1);
+            assert_column(&what, &array.convolve(&kernel, Extent::Full), &full);
+            assert_column(&what, &array.convolve(&kernel, Extent::Same), &full[taps / 2..][..200]);
+            let valid = (201usize).saturating_sub(taps);
+            assert_column(&what, &array.convolve(&kernel, Extent::Valid), &full[(taps - 1).min(199)..][..valid]);
+            let same = Convolution::new(Extent::Same).stride(&[3]);
+            let mirror = |i: i64| x[(if i < 0 { -i } else { 398 - i }) as usize];
+            let (first, count) = (taps as i64 / 2, 67);
+            if taps < 200 {
+                let reflected = array.convolve_by(&kernel, &same.clone().padding(Padding::Reflect));
+                assert_column(&what, &reflected, &plain(&x, &k, mirror, first, count, 3));
+            }
+            let around = array.convolve_by(&kernel, &same.padding(Padding::Circular));
+            let ring = |i: i64| x[i.rem_euclid(200) as usize];
+            assert_column(&what, &around, &plain(&x, &k, ring, first, count, 3));
+        }
+        let spread = Convolution::new(Extent::Full).dilation(&[2]);
+        for (k, apart) in [(vec![1.0, -2.0], vec![1.0, 0.0, -2.0]), (vec![0.5; 80], [0.5, 0.0].repeat(80))] {
+            let apart = &apart[..2 * k.len() - 1];
+            let made = array.convolve_by(&s.from_slice(&k, k.len()).unwrap(), &spread);
+            assert_column(device, &made, &plain(&x, apart, |_| 0.0, 0, 200 + apart.len() - 1, 1));
+        }
+        let edge = array.slice(0..3).pad(&[(2, 1)], Padding::Replicate);
+        assert_column(device, &edge, &[x[0], x[0], x[0], x[1], x[2], x[2]]);
+        let kernel = s.from_slice(&[1.0, 2.0], 2).unwrap();
+        let product = array.slice(0..3).correlate(&kernel, &Convolution::new(Extent::Valid));
+        assert_column(device, &product, &[x[0] + 2.0 * x[1], x[1] + 2.0 * x[2]]);
+        let none = Convolution::new(Extent::Full).stride(&[0]);
+        assert_eq!(array.convolve_by(&kernel, &none).error().unwrap().kind(), ErrorKind::Argument);
+    });
+}
+
+#[test]
+fn convolutions_of_planes_go_along_all_dimensions_of_the_kernel() {
+    everywhere(|device, s| {
+        let (rows, columns, pages) = (9, 12, 2);
+        let x = numbers(21, rows * columns * pages);
+        let array = s.from_slice(&x, [rows, columns, pages]).unwrap();
+        for (m, n) in [(3, 2), (9, 8)] {
+            let k = numbers(22, m * n);
+            let kernel = s.from_slice(&k, [m, n]).unwrap();
+            let full = |i: usize, j: usize, page: usize| -> f64 {
+                let term = |at: usize| {
+                    let (p, q) = (at % m, at / m);
+                    let there = i >= p && j >= q && i - p < rows && j - q < columns;
+                    if there { k[at] * x[i - p + rows * (j - q + columns * page)] } else { 0.0 }
+                };
+                (0..m * n).map(term).sum()
+            };
+            let expected: Vec<f64> = (0..rows * columns * pages)
+                .map(|at| full(at % rows + m / 2, at / rows % columns + n / 2, at / rows / columns))
+                .collect();
+            let same = array.convolve(&kernel, Extent::Same);
+            assert_eq!(same.shape().unwrap().dims(), [rows, columns, pages]);
+            assert_column(&format!("{m} x {n} on {device}"), &same, &expected);
+            let valid = array.convolve(&kernel, Extent::Valid);
+            assert_eq!(valid.shape().unwrap().dims(), [rows - m + 1, columns - n + 1, pages]);
+        }
+        let wide = s.zeros::<f64>([3, 20]);
+        assert_eq!(array.convolve(&wide, Extent::Valid).elements().unwrap(), 0);
+    });
+}
