@@ -114,13 +114,13 @@ pub(super) fn quotient(here: Here, x: &ComplexArray, y: &ComplexOperand<'_>) -> 
     let (greater, lesser) = (here.select(&wide, c, d), here.select(&wide, d, c));
     // Equal sizes may be zero or infinite.
     let equal = here.two(ElementOp::Eq, &size_c, &size_d);
-    let signs = here.mul(&here.one(ElementOp::Sign, c), &here.one(ElementOp::Sign, d));
-    let ratio = here.select(&equal, &signs, &here.div(&lesser, &greater));
+    let signs = here.mul(&here.one(ElementOp::Sign, c), here.one(ElementOp::Sign, d));
+    let ratio = here.select(&equal, &signs, here.div(&lesser, &greater));
     let scale = here.add(&greater, &here.mul(&lesser, &ratio));
     let (p, q) = (here.select(&wide, &x.re, &x.im), here.select(&wide, &x.im, &x.re));
     let re = here.div(&here.add(&p, &here.mul(&q, &ratio)), &scale);
     let im = here.div(&here.sub(&q, &here.mul(&p, &ratio)), &scale);
-    let im = here.select(&wide, &im, &here.one(ElementOp::Neg, &im));
+    let im = here.select(&wide, &im, here.one(ElementOp::Neg, &im));
     ComplexArray::new(re, im)
 }
 

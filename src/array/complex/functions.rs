@@ -58,18 +58,18 @@ impl ComplexArray {
     pub fn sqrt(&self) -> ComplexArray {
         let here = Here(Location::caller());
         let half = |x: &Array| here.mul(x, 0.5);
-        let size = here.two(E::Hypot, &half(&self.re), &half(&self.im));
+        let size = here.two(E::Hypot, &half(&self.re), half(&self.im));
         let root = here.one(E::Sqrt, &here.add(&half(&here.one(E::Abs, &self.re)), &size));
         let infinite = here.one(E::IsInf, &self.im);
         let root = here.select(&infinite, f64::INFINITY, &root);
         // Zero, and what is infinite, is its own other part.
-        let own = here.two(E::Or, &infinite, &here.two(E::Eq, &root, 0.0));
-        let other = here.select(&own, &self.im, &here.div(&half(&self.im), &root));
-        let left = here.two(E::And, &here.two(E::Lt, &self.re, 0.0), &here.one(E::Not, &infinite));
+        let own = here.two(E::Or, &infinite, here.two(E::Eq, &root, 0.0));
+        let other = here.select(&own, &self.im, here.div(&half(&self.im), &root));
+        let left = here.two(E::And, &here.two(E::Lt, &self.re, 0.0), here.one(E::Not, &infinite));
         let below = here.two(E::Lt, &here.two(E::Atan2, &self.im, -1.0), 0.0);
-        let turned = here.select(&below, &here.one(E::Neg, &root), &root);
+        let turned = here.select(&below, here.one(E::Neg, &root), &root);
         let im = here.select(&left, &turned, &other);
-        ComplexArray::new(here.select(&left, &here.one(E::Abs, &other), &root), im)
+        ComplexArray::new(here.select(&left, here.one(E::Abs, &other), &root), im)
     }
 
     /// The sine.
@@ -124,7 +124,7 @@ impl ComplexArray {
         let zero = here.two(E::Eq, &self.abs(), 0.0);
         let (real, unit) = other.real_part_and_zero(here, &self.re);
         let of_zero = here.select(&here.two(E::Lt, &real, 0.0), f64::INFINITY, 0.0);
-        let re = here.select(&unit, 1.0, &here.select(&zero, &of_zero, &power.re));
+        let re = here.select(&unit, 1.0, here.select(&zero, &of_zero, &power.re));
         let none = here.two(E::Or, &zero, &unit);
         ComplexArray::new(re, here.select(&none, 0.0, &power.im))
     }
@@ -133,7 +133,7 @@ impl ComplexArray {
     #[track_caller]
     pub fn eq_to(&self, other: &ComplexArray) -> Array {
         let here = Here(Location::caller());
-        here.two(E::And, &here.two(E::Eq, &self.re, &other.re), &here.two(E::Eq, &self.im, &other.im))
+        here.two(E::And, &here.two(E::Eq, &self.re, &other.re), here.two(E::Eq, &self.im, &other.im))
     }
 
     /// Whether a part differs (bool).
@@ -147,14 +147,14 @@ impl ComplexArray {
     #[track_caller]
     pub fn isnan(&self) -> Array {
         let here = Here(Location::caller());
-        here.two(E::Or, &here.one(E::IsNan, &self.re), &here.one(E::IsNan, &self.im))
+        here.two(E::Or, &here.one(E::IsNan, &self.re), here.one(E::IsNan, &self.im))
     }
 }
 
 /// A product that is zero where a factor is, whatever the other one is.
 fn times(here: Here, zero: &Array, other: &Array) -> Array {
     let nothing = here.two(E::Eq, zero, 0.0);
-    here.select(&nothing, zero, &here.mul(zero, other))
+    here.select(&nothing, zero, here.mul(zero, other))
 }
 
 fn exp(here: Here, z: &ComplexArray) -> ComplexArray {
@@ -163,7 +163,7 @@ fn exp(here: Here, z: &ComplexArray) -> ComplexArray {
     let part = |turn: &Array| here.mul(&times(here, &root, turn), &root);
     let (cos, sin) = (here.one(E::Cos, &z.im), here.one(E::Sin, &z.im));
     let real = here.two(E::Eq, &z.im, 0.0);
-    ComplexArray::new(part(&cos), here.select(&real, &z.im, &part(&sin)))
+    ComplexArray::new(part(&cos), here.select(&real, &z.im, part(&sin)))
 }
 
 fn log(here: Here, z: &ComplexArray) -> ComplexArray {
@@ -171,11 +171,11 @@ fn log(here: Here, z: &ComplexArray) -> ComplexArray {
     let size = here.two(E::Hypot, &x, &y);
     let (greater, lesser) = (here.two(E::Max, &x, &y), here.two(E::Min, &x, &y));
     // Near 1, from what the square of the magnitude is beyond 1.
-    let beyond = here.mul(&here.two(E::Sub, &greater, 1.0), &here.two(E::Add, &greater, 1.0));
+    let beyond = here.mul(&here.two(E::Sub, &greater, 1.0), here.two(E::Add, &greater, 1.0));
     let beyond = here.add(&beyond, &here.one(E::Square, &lesser));
-    let near = here.two(E::And, &here.two(E::Gt, &size, 0.5), &here.two(E::Lt, &size, 2.0));
+    let near = here.two(E::And, &here.two(E::Gt, &size, 0.5), here.two(E::Lt, &size, 2.0));
     let from_beyond = here.mul(&here.one(E::Log1p, &beyond), 0.5);
-    let re = here.select(&near, &from_beyond, &here.one(E::Log, &size));
+    let re = here.select(&near, &from_beyond, here.one(E::Log, &size));
     ComplexArray::new(re, here.two(E::Atan2, &z.im, &z.re))
 }
 
@@ -185,11 +185,11 @@ fn sinh(here: Here, z: &ComplexArray) -> ComplexArray {
 }
 
 fn cosh(here: Here, z: &ComplexArray) -> ComplexArray {
-    let re = here.mul(&here.one(E::Cosh, &z.re), &here.one(E::Cos, &z.im));
+    let re = here.mul(&here.one(E::Cosh, &z.re), here.one(E::Cos, &z.im));
     let (sinh, sin) = (here.one(E::Sinh, &z.re), here.one(E::Sin, &z.im));
     let im = times(here, &sinh, &sin);
     let real = here.two(E::Eq, &sin, 0.0);
-    ComplexArray::new(re, here.select(&real, &here.mul(&sin, &here.one(E::Sign, &sinh)), &im))
+    ComplexArray::new(re, here.select(&real, here.mul(&sin, here.one(E::Sign, &sinh)), &im))
 }
 
 /// Kahan's: with `t = tan y` and `s = sinh x`, `(cosh x s (1 + t^2) + i t) / (1 + s^2 (1 + t^2))`. Where the square of the
@@ -199,14 +199,14 @@ fn tanh(here: Here, z: &ComplexArray) -> ComplexArray {
     let tan = here.one(E::Tan, y);
     let beta = here.two(E::Add, &here.one(E::Square, &tan), 1.0);
     let (sinh, cosh) = (here.one(E::Sinh, x), here.one(E::Cosh, x));
-    let below = here.two(E::Add, &here.mul(&beta, &here.one(E::Square, &sinh)), 1.0);
+    let below = here.two(E::Add, &here.mul(&beta, here.one(E::Square, &sinh)), 1.0);
     let re = here.div(&here.mul(&here.mul(&beta, &cosh), &sinh), &below);
     let im = here.div(&tan, &below);
     let size = here.one(E::Abs, x);
     // Beyond, e^(-2 |x|) is less than half a unit of 1 in f64.
     let far = here.two(E::Gt, &size, 20.0);
     let small = here.one(E::Exp, &here.mul(&size, -2.0));
-    let turns = here.mul(&here.mul(&here.one(E::Sin, y), &here.one(E::Cos, y)), 4.0);
-    let im = here.select(&far, &times(here, &small, &turns), &im);
-    ComplexArray::new(here.select(&far, &here.one(E::Sign, x), &re), im)
+    let turns = here.mul(&here.mul(&here.one(E::Sin, y), here.one(E::Cos, y)), 4.0);
+    let im = here.select(&far, times(here, &small, &turns), &im);
+    ComplexArray::new(here.select(&far, here.one(E::Sign, x), &re), im)
 }

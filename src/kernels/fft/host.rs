@@ -307,9 +307,9 @@ mod tests {
     use crate::host_buffer::as_bytes;
     use crate::kernels::fft::cases::{self, Case};
 
-    fn run_as<T: Real>(case: &Case, threads: usize, to: fn(f64) -> T, back: fn(T) -> f64) -> Vec<f64>
+    fn run_as<T>(case: &Case, threads: usize, to: fn(f64) -> T, back: fn(T) -> f64) -> Vec<f64>
     where
-        T: crate::graph::Element + bytemuck::Pod,
+        T: Real + crate::graph::Element + bytemuck::Pod,
     {
         let arguments: Vec<Vec<T>> = case.arguments.iter().map(|x| x.iter().map(|&x| to(x)).collect()).collect();
         let mut out = vec![to(7.0); case.result_elements()];

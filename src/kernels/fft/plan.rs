@@ -124,6 +124,7 @@ fn even_split(len: u32, count: u32, divisors: &[u32]) -> Option<SmallVec<[u32; 4
 }
 
 /// The radices of the steps by which a pass transforms lines of a smooth length in workgroup memory.
+#[cfg(feature = "gpu")]
 pub fn steps(dtype: DType, len: u32) -> SmallVec<[u32; 8]> {
     let mut steps: SmallVec<[u32; 8]> = SmallVec::new();
     let mut rest = len;
@@ -154,7 +155,7 @@ pub fn steps(dtype: DType, len: u32) -> SmallVec<[u32; 8]> {
     steps
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "gpu"))]
 mod tests {
     use super::*;
 
