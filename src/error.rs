@@ -36,6 +36,8 @@ pub enum ErrorKind {
     Argument,
     /// Data outside of what an op accepts, as a check of the program says (`Array::ensure`).
     Domain,
+    /// A derivative was asked for through an op that has none: its result is a truth value, a position, an integer.
+    NoDerivative,
     /// Arrays of different runtimes, or of a session that has not shared them.
     Ownership,
     /// A device that does not exist or cannot be opened.

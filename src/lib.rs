@@ -42,6 +42,7 @@
 //! | compute: elementwise, reductions, scans, slices, indexing, sorts, products | [`Array`], [`select()`], [`cat()`] |
 //! | compute with complex numbers, transform, convolve | [`ComplexArray`], [`Array::fft`], [`Array::convolve`] |
 //! | await results, one or many together | [`Gather`], [`Item`], [`gather_all`] |
+//! | differentiate, forwards and backwards, any number of times | [`Session::watch`], [`Watch`] |
 //! | fill memory in place | [`UploadWriter`] |
 //! | check data without waiting for it | [`Array::ensure`] |
 //! | see what would run, and what ran | [`Explain`], [`Stats`], [`timeline`] |
@@ -100,7 +101,7 @@ pub use array::{
     Array, ArrayState, ComplexArray, ComplexOperand, Convolution, DEVICE_VARIABLE, Dims, Eval, Explain, Extent, Gather,
     GatherAll, GatherAny, GatherComplex, GatherInto, GatherView, HostAny, HostArray, IntoDevice, IntoShape, Item,
     MappedView, MatrixNorm, Operand, Padding, Part, Runtime, RuntimeBuilder, Session, SessionBuilder, SliceArg, Slices,
-    UploadWriter, cat, einsum, gather_all, select, step,
+    UploadWriter, Watch, Watchable, cat, einsum, gather_all, select, step,
 };
 pub use config::{DeviceChoice, Promotion};
 pub use contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
@@ -119,3 +120,7 @@ pub use stats::Stats;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+#[cfg(doctest)]
+#[doc = include_str!("../docs/gradients.md")]
+struct Gradients;

@@ -5,7 +5,7 @@
 //!
 //! Invariants: TAPE-1 to TAPE-6 (`tape`), PLAIN-1 (`plain`), RECORD-1 to RECORD-5 (`record`), HANDLE-1 and HANDLE-2
 //! (`handle`), GATHER-1 to GATHER-3 (`pending`), FOLD-1 (`fold`), WIDE-1 (`wide`),
-//! HOSTARRAY-1 (`host_array`).
+//! HOSTARRAY-1 (`host_array`), WATCH-1 to WATCH-3, PULL-1 to PULL-3 and PUSH-1 (`watch`).
 //!
 //! How to read: `runtime` and `session` are the door; `record` is what every op goes through; `tape` is what it
 //! is written on; `gather` and `pending` are how values come back.
@@ -41,6 +41,7 @@ mod strict;
 mod structure;
 mod tape;
 mod upload;
+mod watch;
 mod wide;
 mod wide_unknown;
 
@@ -62,3 +63,4 @@ pub use runtime::{DEVICE_VARIABLE, IntoDevice, Runtime, RuntimeBuilder};
 pub use session::{Session, SessionBuilder};
 pub use structure::cat;
 pub use upload::UploadWriter;
+pub use watch::{Watch, Watchable};

@@ -2,7 +2,7 @@
 //! needs no cast, beside plain numbers.
 //!
 //! In: an op and its operands. Out: its node on the tape, or `None` where the general way (`record.rs`) has to look: at
-//! faults, arrays of several sessions, values that are known on the host, and dtypes that mix.
+//! faults, arrays of several sessions, values that are known on the host, dtypes that mix, and where values are watched.
 //! Must hold: PLAIN-1: what is recorded here is what the general way would have recorded.
 
 use super::handle::{Array, Recorded};
@@ -106,6 +106,9 @@ fn plain<'a>(op: ElementOp, operands: &'a [Operand<'_>]) -> Option<Plain<'a>> {
         }
     }
     let ((home, first), meta) = (home?, meta?);
+    if home.watches.are_any() {
+        return None;
+    }
     let compute = meta.dtype;
     // Numbers are weak beside floats, and truth values adapt to them.
     let output = match info.rule {

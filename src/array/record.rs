@@ -48,6 +48,14 @@ pub(crate) enum Input<'a> {
 }
 
 impl Input<'_> {
+    /// The array that it is.
+    pub fn array(&self) -> Option<&Array> {
+        match self {
+            Input::Number(_) => None,
+            Input::Array(array) | Input::Last(array) => Some(array),
+        }
+    }
+
     /// The elements, where they are known on the host.
     pub fn known(&self) -> Option<fold::Known<'_>> {
         match self {
@@ -172,6 +180,15 @@ pub(crate) fn node(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, a
 }
 
 fn make(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> Made {
+    let note = home.watches.are_any().then(|| home.watches.note(&op, inputs, &meta, home.site(at))).flatten();
+    let made = fold_or_push(home, op, inputs, meta, at);
+    let Some(note) = note else { return made };
+    let array = made.handle(home);
+    note.done(&array);
+    Made::Array(array)
+}
+
+fn fold_or_push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> Made {
     let elements = meta.elements();
     // `DeviceId`s are in order: the host, then GPUs.
     let pin = inputs.iter().fold(None, |pin, input| input.pin().max(pin));

@@ -11,6 +11,7 @@ use super::operand::Operand;
 use super::record::{At, Input, apply, cast_in, derive, node};
 use super::strict;
 use super::tape::Home;
+use super::watch::reads_nothing;
 use super::wide::summed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::rules::{effective_dims, reduced};
@@ -202,7 +203,7 @@ fn dot(a: &Array, b: &Array, dims: impl Dims, nan: Nan, at: At) -> Array {
     })
 }
 
-fn reduce(array: &Array, op: ReduceOp, dims: impl Dims, nan: Nan, at: At) -> Array {
+pub(super) fn reduce(array: &Array, op: ReduceOp, dims: impl Dims, nan: Nan, at: At) -> Array {
     let facts = op.facts();
     derive(&[array], facts.name, at, |home, metas| {
         let dtype = metas[0].dtype;
@@ -248,7 +249,8 @@ fn lower(
                 _ => Err(Error::new(ErrorKind::Argument, "nothing has a least or greatest element")),
             };
         };
-        return Ok(node(home, Op::Fill, &[Input::Number(value)], meta, at));
+        let value = node(home, Op::Fill, &[Input::Number(value)], meta, at);
+        return Ok(reads_nothing(home, Op::Reduce { op, dims, nan }, operands, value, at));
     }
     let inputs: smallvec::SmallVec<[Input<'_>; 2]> = operands.iter().map(|a| Input::Array(a)).collect();
     Ok(node(home, Op::Reduce { op, dims, nan }, &inputs, meta, at))

@@ -88,6 +88,12 @@ impl Session {
         self.home().link.counters.ran_elsewhere(reason, ops);
     }
 
+    /// Another handle of the session that an array is of.
+    pub(super) fn of(home: &Arc<Home>) -> Session {
+        home.users.fetch_add(1, Ordering::Relaxed);
+        Session { home: home.clone() }
+    }
+
     pub(crate) fn home(&self) -> &Arc<Home> {
         &self.home
     }

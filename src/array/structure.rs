@@ -6,6 +6,7 @@ use super::record::{At, Input, cast_in, common_home, derive, node};
 use super::reduce::products_dtype;
 use super::strict;
 use super::tape::Home;
+use super::watch::reads_nothing;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::rules;
 use crate::graph::{DType, Meta, Op, Scalar, Shape, SliceDim, View};
@@ -168,17 +169,7 @@ impl Array {
     /// a transposed operand is read in place.
     #[track_caller]
     pub fn matmul(&self, other: &Array) -> Array {
-        let at = Location::caller();
-        derive(&[self, other], "matmul", at, |home, metas| {
-            let shape = rules::multiplied(&metas[0].shape, &metas[1].shape)?;
-            let meta = Meta { dtype: products_dtype("matmul", metas)?, shape };
-            metas.iter().try_for_each(|own| strict::converted(home, own.dtype, meta.dtype))?;
-            if metas[0].elements() == 0 || metas[1].elements() == 0 {
-                return Ok(zeros(home, meta, at));
-            }
-            let (a, b) = (cast_in(home, self, meta.dtype, at), cast_in(home, other, meta.dtype, at));
-            Ok(node(home, Op::MatMul, &[Input::Array(&a), Input::Array(&b)], meta, at))
-        })
+        matmul(self, other, Location::caller())
     }
 
     /// As [`Array::matmul`], or why it cannot be recorded.
@@ -251,6 +242,20 @@ impl Array {
             Ok(node(home, Op::Triangle { upper, diagonal }, &[Input::Array(self)], metas[0].clone(), at))
         })
     }
+}
+
+/// The matrix product, per page.
+pub(super) fn matmul(a: &Array, b: &Array, at: At) -> Array {
+    derive(&[a, b], "matmul", at, |home, metas| {
+        let shape = rules::multiplied(&metas[0].shape, &metas[1].shape)?;
+        let meta = Meta { dtype: products_dtype("matmul", metas)?, shape };
+        metas.iter().try_for_each(|own| strict::converted(home, own.dtype, meta.dtype))?;
+        if metas[0].elements() == 0 || metas[1].elements() == 0 {
+            return Ok(reads_nothing(home, Op::MatMul, &[a, b], zeros(home, meta, at), at));
+        }
+        let (a, b) = (cast_in(home, a, meta.dtype, at), cast_in(home, b, meta.dtype, at));
+        Ok(node(home, Op::MatMul, &[Input::Array(&a), Input::Array(&b)], meta, at))
+    })
 }
 
 /// Every dimension whole.

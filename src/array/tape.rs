@@ -18,6 +18,7 @@
 use super::handle::{Array, UNRECORDED};
 use super::link::Link;
 use super::random_key::default_seed;
+use super::watch::Watches;
 use crate::config::Promotion;
 use crate::contract::brief::Brief;
 use crate::contract::messages::scheduler::SchedulerEvent;
@@ -70,6 +71,8 @@ pub(crate) struct Home {
     pub is_strict: AtomicBool,
     /// Ops that the tape holds before it is cut.
     pub(super) nodes_max: usize,
+    /// Those who follow what is recorded, for derivatives.
+    pub watches: Watches,
     /// `Session::mark`.
     pub mark: AtomicU64,
     /// Its futures of upload writers, which wait for what is let go of.
@@ -189,6 +192,7 @@ impl Home {
             link,
             gate: OnceLock::new(),
             tape,
+            watches: Watches::default(),
             mark: AtomicU64::new(0),
             uploads_awaited: AtomicU32::new(0),
             fold_elements_max,

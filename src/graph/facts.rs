@@ -10,23 +10,11 @@
 //! file name every op, so that the compiler asks for the facts of a new one. `graph/costs.rs` says what costs mean,
 //! `graph/gradient.rs` what rules of gradients mean.
 
-/// A row of a table whose last columns are a cost and a gradient. Only builds with tests know gradients.
-macro_rules! row {
-    ($facts:ident { $($field:ident: $value:expr),* }, $gradient:expr) => {
-        $facts {
-            $($field: $value,)*
-            #[cfg(any(test, feature = "testing"))]
-            gradient: $gradient,
-        }
-    };
-}
-
 mod parts;
 
 pub use parts::{LibraryFacts, LibraryOp, Yields};
 
 use super::costs::{Cost, SIMPLE};
-#[cfg(any(test, feature = "testing"))]
 use super::gradient::GradientRule as G;
 use super::op::{Op, View};
 use super::shape::Shape;
@@ -52,8 +40,7 @@ pub struct Facts {
     pub check: Check,
     /// What it costs. Read by `scheduler/placement` and `fusion/{cut,share}`.
     pub cost: Cost,
-    /// How derivatives pass it. Nothing differentiates yet: tests hold the column against the other ones.
-    #[cfg(any(test, feature = "testing"))]
+    /// How derivatives pass it. Read by `array/watch`.
     pub gradient: G,
 }
 
@@ -200,10 +187,15 @@ impl Op {
         use Scalars::{Arrays, Looked, Operands, OrParameters, Parameters};
         macro_rules! op {
             ($name:expr, $class:expr, $reads:expr, $scalars:expr, $check:expr, $cost:expr, $gradient:expr) => {
-                row!(
-                    Facts { name: $name, class: $class, reads: &$reads, scalars: $scalars, check: $check, cost: $cost },
-                    $gradient
-                )
+                Facts {
+                    name: $name,
+                    class: $class,
+                    reads: &$reads,
+                    scalars: $scalars,
+                    check: $check,
+                    cost: $cost,
+                    gradient: $gradient,
+                }
             };
         }
         match self {

@@ -1,10 +1,13 @@
 //! How derivatives pass an op that isn't elementwise: the column `gradient` of `graph/facts.rs`. The derivatives of
 //! elementwise ops are expressions in their own table (`graph/table/gradient.rs`).
 //!
-//! Nothing differentiates yet. A rule says how the derivative of a result by an op's argument follows from its
-//! derivative by the op's value, which is called `above` here. It is linear in `above`.
+//! A rule says how the derivative of a result by an op's argument follows from its derivative by the op's value, which
+//! is called `above` here. It is linear in `above`. `array/watch` records what the rules say; the methods of [`Op`] here
+//! tell it the attributes that a rule needs, and which values it reads ([`Op::derivative_reads`]).
+//! Must hold: GRAD-1: what a rule reads is said here, and nothing else is kept for it.
 
-use super::table::{ElementOp, Gradient};
+use super::op::{DimSet, Nan, Op, ReduceOp, ScanOp, SliceDim, View};
+use super::table::{ElementOp, Expr, Factor, Gradient};
 
 /// The rule of an op for the derivatives by its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +53,7 @@ pub enum GradientRule {
     Adjoint,
     /// `above` times the other factor: element by element, or as a product of matrices with the factor transposed.
     Products,
-    /// `above`, added at the indices of the first argument; indices that come twice add up. No op does this yet.
+    /// `above`, added at the indices of the first argument; indices that come twice add up.
     AddAtIndex,
     /// By the base, `above` with zero where it was overwritten; by the value, `above` where the value was kept.
     Overwritten,
@@ -81,6 +84,146 @@ impl GradientRule {
             Gradient::Rule(_) => GradientRule::Partials,
         }
     }
+}
+
+/// The values that a rule reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RuleReads {
+    /// Bit `i`: argument `i`.
+    pub args: u8,
+    /// The op's own value.
+    pub value: bool,
+}
+
+impl RuleReads {
+    const NOTHING: RuleReads = RuleReads { args: 0, value: false };
+    const ARGS: RuleReads = RuleReads { args: u8::MAX, value: false };
+    const ALL: RuleReads = RuleReads { args: u8::MAX, value: true };
+    const SECOND: RuleReads = RuleReads { args: 0b10, value: false };
+
+    /// Whether it reads an argument.
+    pub fn arg(self, slot: usize) -> bool {
+        slot < 8 && self.args >> slot & 1 == 1
+    }
+}
+
+impl Op {
+    /// What the op's rule reads to pass derivatives to the arguments of the set `to` (bit `i` for argument `i`).
+    pub fn derivative_reads(&self, to: u8) -> RuleReads {
+        use GradientRule as G;
+        // NaN that is left out has to be found again.
+        let of_nan = |rest: RuleReads| match self.omits_nan() {
+            true => RuleReads::ARGS,
+            false => rest,
+        };
+        match self.facts().gradient {
+            G::None { .. } | G::MoveBack | G::PutBack | G::SumOfCopies | G::OwnPart | G::SameOp => RuleReads::NOTHING,
+            G::Partials => {
+                let parts = self.partials().iter().enumerate().filter(|(n, _)| to >> n & 1 == 1);
+                let reads = parts.map(|(_, part)| part.reads());
+                let (args, value) = reads.fold((0, false), |a, b| (a.0 | b.0, a.1 || b.1));
+                RuleReads { args, value }
+            }
+            G::FirstOnly | G::AddAtIndex | G::Overwritten => RuleReads::SECOND,
+            G::Spread | G::SpreadMean | G::SumsFromEnd => of_nan(RuleReads::NOTHING),
+            G::Products => {
+                let others = if to & 0b01 != 0 { 0b10 } else { 0 } | if to & 0b10 != 0 { 0b01 } else { 0 };
+                of_nan(RuleReads { args: others, value: false })
+            }
+            G::OtherFactors | G::Deviation | G::AtExtreme | G::Direction | G::Softmax => RuleReads::ALL,
+            G::Adjoint => RuleReads::NOTHING,
+            G::Factors | G::Solution | G::Spectrum => RuleReads::ALL,
+        }
+    }
+
+    /// Whether derivatives pass to an argument: not to conditions, indices and what a value is piecewise constant in.
+    pub fn passes_to(&self, slot: usize) -> bool {
+        use GradientRule as G;
+        match self.facts().gradient {
+            // Where one is asked for, that is an error.
+            G::None { .. } => true,
+            G::Partials => self.partials().get(slot).is_none_or(|part| !matches!(part.factor(), Factor::Zero)),
+            G::FirstOnly | G::AddAtIndex => slot == 0,
+            G::Overwritten => slot != 1 || self.overwrites_slice().is_some(),
+            G::MoveBack | G::PutBack | G::SumOfCopies | G::OwnPart | G::SameOp | G::Spread | G::SpreadMean => true,
+            G::OtherFactors | G::Deviation | G::AtExtreme | G::Direction | G::Softmax => true,
+            G::SumsFromEnd | G::Products | G::Adjoint | G::Factors | G::Solution | G::Spectrum => true,
+        }
+    }
+
+    /// The partial derivatives of an elementwise op; none of others, and none where it has none.
+    pub fn partials(&self) -> &'static [Expr] {
+        match self {
+            Op::Apply(op) => match &op.info().gradient {
+                Gradient::Rule(parts) => parts,
+                Gradient::None(_) => &[],
+            },
+            _ => &[],
+        }
+    }
+
+    /// Whether it leaves NaN out of what it folds.
+    pub fn omits_nan(&self) -> bool {
+        matches!(self, Op::Reduce { nan: Nan::Omit, .. } | Op::Scan { nan: Nan::Omit, .. })
+    }
+
+    /// The view that it is.
+    pub fn as_view(&self) -> Option<&View> {
+        if let Op::View(view) = self { Some(view) } else { None }
+    }
+
+    /// The reduction that it is.
+    pub fn as_reduction(&self) -> Option<(ReduceOp, DimSet, Nan)> {
+        if let Op::Reduce { op, dims, nan } = self { Some((*op, *dims, *nan)) } else { None }
+    }
+
+    /// The scan that it is: which, along which dimension, and whether from the end.
+    pub fn as_scan(&self) -> Option<(ScanOp, usize, Nan, bool)> {
+        match self {
+            Op::Scan { op, dim, nan, reverse } => Some((*op, usize::from(*dim), *nan, *reverse)),
+            _ => None,
+        }
+    }
+
+    /// The dimension along which it joins its arguments.
+    pub fn joins_along(&self) -> Option<usize> {
+        if let Op::Cat { dim } = self { Some(usize::from(*dim)) } else { None }
+    }
+
+    /// The diagonal on which it puts its argument.
+    pub fn makes_diagonal(&self) -> Option<i64> {
+        if let Op::MakeDiagonal(k) = self { Some(*k) } else { None }
+    }
+
+    /// The slice that it overwrites.
+    pub fn overwrites_slice(&self) -> Option<&[SliceDim]> {
+        if let Op::AssignSlice(dims) = self { Some(dims) } else { None }
+    }
+
+    /// How it looks places up by its index argument.
+    pub fn indexes(&self) -> Option<Indexing> {
+        match self {
+            Op::Take { dim } | Op::AssignIndex { dim } => Some(dim.map_or(Indexing::Linear, Indexing::Slices)),
+            Op::TakeAlong { dim } => Some(Indexing::Along(*dim)),
+            _ => None,
+        }
+    }
+
+    /// Whether it yields each position along a dimension once.
+    pub fn is_order(&self) -> bool {
+        matches!(self, Op::ArgSort { .. })
+    }
+}
+
+/// What an index names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Indexing {
+    /// An element of the array, in memory order.
+    Linear,
+    /// A slice of the array along a dimension.
+    Slices(u8),
+    /// An element of the line along a dimension in which the index lies.
+    Along(u8),
 }
 
 #[cfg(test)]

@@ -7,8 +7,7 @@
 
 pub mod costs;
 mod facts;
-#[cfg(any(test, feature = "testing"))]
-mod gradient;
+pub mod gradient;
 mod linear;
 pub mod mixed;
 mod op;

@@ -14,7 +14,6 @@
 // The examples' values are written out, as a test's expectations are.
 #![allow(clippy::approx_constant)]
 
-#[cfg(any(test, feature = "testing"))]
 mod gradient;
 // Examples are full of logarithms and angles, written out.
 #[allow(clippy::approx_constant)]
@@ -22,8 +21,7 @@ mod info;
 mod rules;
 
 use super::costs::Cost;
-#[cfg(any(test, feature = "testing"))]
-pub use gradient::Gradient;
+pub use gradient::{Expr, Factor, Gradient};
 #[cfg(test)]
 pub use info::Example;
 pub use info::OpInfo;
@@ -339,7 +337,7 @@ macro_rules! op_table {
                 cost { TRIGONOMETRIC };
                 body { number2 power::pow, integer::pow };
                 fast { None };
-                gradient { Gradient::Rule(&[ap!(Mul, Y, ap!(Pow, X, ap!(Sub, Y, k(1.0)))), ap!(Mul, OUT, ap!(Log, X))]) };
+                gradient { Gradient::Rule(&[ap!(Select, ap!(Eq, Y, k(0.0)), k(0.0), ap!(Mul, Y, ap!(Pow, X, ap!(Sub, Y, k(1.0))))), ap!(Select, ap!(Eq, X, k(0.0)), k(0.0), ap!(Mul, OUT, ap!(Log, X)))]) };
                 examples { &[example(DType::F64, &[2.0, 10.0], 1024.0), example(DType::F64, &[-2.0, 3.0], -8.0), example(DType::F64, &[-8.0, 0.5], NAN), example(DType::F64, &[0.0, 0.0], 1.0), example(DType::F64, &[-0.0, -3.0], -INFINITY), example(DType::F64, &[NAN, 0.0], 1.0), example(DType::F64, &[1.7, 2.3], 3.388695291147646), example(DType::I32, &[-3.0, 3.0], -27.0), example(DType::I32, &[2.0, -1.0], 1.0), example(DType::I32, &[10.0, 10.0], 2147483647.0), example(DType::U8, &[2.0, 7.0], 128.0)] }]
             [Mod, "mod", 2, "The remainder with the divisor's sign; `mod(x, 0)` is x."
                 rule Arithmetic;

@@ -4,7 +4,6 @@
 
 use super::Check;
 use crate::graph::costs::{Cost, DIVISION, EXPONENTIAL, RANDOM, RANDOM_NORMAL, SIMPLE};
-#[cfg(any(test, feature = "testing"))]
 use crate::graph::gradient::GradientRule as G;
 use crate::graph::linear::LinearOp;
 use crate::graph::op::{Dist, ReduceOp, ScanOp};
@@ -36,7 +35,6 @@ pub struct ReduceFacts {
     /// What it costs.
     pub cost: Cost,
     /// How derivatives pass it.
-    #[cfg(any(test, feature = "testing"))]
     pub gradient: G,
 }
 
@@ -46,16 +44,14 @@ impl ReduceOp {
         use Yields::{Count, Float, Same, Truth};
         macro_rules! reduction {
             ($name:expr, $yields:expr, $is_defined_of_nothing:expr, $operands:expr, $each:expr, $gradient:expr) => {
-                row!(
-                    ReduceFacts {
-                        name: $name,
-                        yields: $yields,
-                        is_defined_of_nothing: $is_defined_of_nothing,
-                        operands: $operands,
-                        cost: Cost::Each($each)
-                    },
-                    $gradient
-                )
+                ReduceFacts {
+                    name: $name,
+                    yields: $yields,
+                    is_defined_of_nothing: $is_defined_of_nothing,
+                    operands: $operands,
+                    cost: Cost::Each($each),
+                    gradient: $gradient,
+                }
             };
         }
         match self {
@@ -90,7 +86,6 @@ pub struct ScanFacts {
     /// Whether it computes bools as numbers. Read by `array/reduce`.
     pub counts_bools: bool,
     /// How derivatives pass it.
-    #[cfg(any(test, feature = "testing"))]
     pub gradient: G,
 }
 
@@ -99,7 +94,7 @@ impl ScanOp {
     pub fn facts(self) -> ScanFacts {
         macro_rules! scan {
             ($name:expr, $whole:expr, $counts_bools:expr, $gradient:expr) => {
-                row!(ScanFacts { name: $name, whole: $whole, counts_bools: $counts_bools }, $gradient)
+                ScanFacts { name: $name, whole: $whole, counts_bools: $counts_bools, gradient: $gradient }
             };
         }
         match self {
@@ -172,7 +167,6 @@ pub struct LinearFacts {
     /// What it costs.
     pub cost: Cost,
     /// How derivatives pass it.
-    #[cfg(any(test, feature = "testing"))]
     pub gradient: G,
 }
 
@@ -182,7 +176,12 @@ impl LinearOp {
         use Check::{Matrix, Nothing};
         macro_rules! linear {
             ($name:expr, $check:expr, $thirds:expr, $gradient:expr) => {
-                row!(LinearFacts { name: $name, check: $check, cost: Cost::Elimination { thirds: $thirds } }, $gradient)
+                LinearFacts {
+                    name: $name,
+                    check: $check,
+                    cost: Cost::Elimination { thirds: $thirds },
+                    gradient: $gradient,
+                }
             };
         }
         match self {

@@ -1,15 +1,12 @@
 //! A row of the op table as data. What only tests and measuring programs read of it is kept for them alone.
 
-#[cfg(any(test, feature = "testing"))]
 use super::ElementOp;
-#[cfg(any(test, feature = "testing"))]
 use super::gradient::{Expr, Gradient};
 use super::op_table;
 use super::rules::DTypeRule;
 #[cfg(any(test, feature = "testing"))]
 use crate::graph::DType;
 use crate::graph::costs::{DIVISION, EXPONENTIAL, SIMPLE, SPECIAL, TRIGONOMETRIC};
-#[cfg(any(test, feature = "testing"))]
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LOG2_E, LOG10_E, PI};
 
 /// What is known of an op beside its code.
@@ -30,7 +27,6 @@ pub struct OpInfo {
     /// Simple operations that an element takes (`graph::costs`).
     pub cost: u32,
     /// The derivatives by its arguments.
-    #[cfg(any(test, feature = "testing"))]
     pub gradient: Gradient,
     /// What `Precision::Fast` writes for f32 in WGSL: `#0` is the argument, `#f32(..)` a constant.
     #[cfg(feature = "gpu")]
@@ -61,22 +57,16 @@ const fn example(dtype: DType, args: &'static [f64], expected: f64) -> Example {
 const INFINITY: f64 = f64::INFINITY;
 #[cfg(any(test, feature = "testing"))]
 const NAN: f64 = f64::NAN;
-#[cfg(any(test, feature = "testing"))]
 const X: Expr = Expr::Arg(0);
-#[cfg(any(test, feature = "testing"))]
 const Y: Expr = Expr::Arg(1);
-#[cfg(any(test, feature = "testing"))]
 const Z: Expr = Expr::Arg(2);
-#[cfg(any(test, feature = "testing"))]
 const OUT: Expr = Expr::Out;
 
-#[cfg(any(test, feature = "testing"))]
 const fn k(value: f64) -> Expr {
     Expr::Constant(value)
 }
 
 /// An op applied to expressions.
-#[cfg(any(test, feature = "testing"))]
 macro_rules! ap {
     ($op:ident, $($arg:expr),*) => { Expr::Apply(ElementOp::$op, &[$($arg),*]) };
 }
@@ -94,7 +84,6 @@ macro_rules! derive_table {
             doc: $doc,
             rule: DTypeRule::$rule,
             cost: $cost,
-            #[cfg(any(test, feature = "testing"))]
             gradient: $gradient,
             #[cfg(feature = "gpu")]
             fast: $fast,

@@ -428,7 +428,6 @@ pub fn apply(op: ElementOp, input: DType, output: DType, args: &[HostArg<'_>], o
 ///
 /// # Panics
 /// As [`apply`].
-#[cfg(any(test, feature = "testing"))]
 pub fn apply_scalar(op: ElementOp, input: DType, output: DType, args: &[Scalar]) -> Scalar {
     let mut bits = [0u64; 1];
     let args: smallvec::SmallVec<[HostArg<'_>; 3]> = args.iter().map(|&s| HostArg::Scalar(s)).collect();

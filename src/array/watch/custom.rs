@@ -1,0 +1,195 @@
+//! Functions with derivatives of their own: rules that a program writes, parts that are computed again, constants.
+
+use super::log::Pause;
+use super::{Watch, Watchable};
+use crate::array::handle::Array;
+use crate::array::record::{At, Input, common_home, node};
+use crate::array::session::Session;
+use crate::array::tape::Home;
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::{Op, View};
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A function that a watch follows as one step.
+pub(super) trait Custom: Send + Sync {
+    /// Its name in errors.
+    fn name(&self) -> &'static str;
+
+    /// What arrives at its arguments.
+    ///
+    /// # Errors
+    /// Those of the program's own rule, and of ops that it records.
+    fn pull(&self, args: &[Array], value: &Array, above: &Array) -> Result<Vec<Array>>;
+
+    /// The tangent of its value.
+    ///
+    /// # Errors
+    /// As `pull`; where the program gave no rule for it.
+    fn push(&self, args: &[Array], tangents: &[Array]) -> Result<Array>;
+}
+
+/// A rule of the program's.
+struct Ruled<F>(F);
+
+impl<F> Custom for Ruled<F>
+where
+    F: Fn(&[Array], &Array, &Array) -> Result<Vec<Array>> + Send + Sync,
+{
+    fn name(&self) -> &'static str {
+        "custom_gradient"
+    }
+
+    fn pull(&self, args: &[Array], value: &Array, above: &Array) -> Result<Vec<Array>> {
+        self.0(args, value, above)
+    }
+
+    fn push(&self, _: &[Array], _: &[Array]) -> Result<Array> {
+        let message = "a rule of custom_gradient is for reverse mode: it says nothing of tangents";
+        Err(Error::new(ErrorKind::NoDerivative, message))
+    }
+}
+
+/// A function that is recorded again where its derivative is asked for.
+struct Again<F> {
+    home: Arc<Home>,
+    function: F,
+    /// Where the session's random numbers stood before it: they are drawn again.
+    random: (u64, u64),
+    at: At,
+}
+
+impl<F: Fn(&[Array]) -> Result<Array> + Send + Sync> Again<F> {
+    /// The function once more, watched.
+    fn again<T>(&self, args: &[Array], then: impl FnOnce(&Watch<Vec<Array>>, &Array) -> Result<T>) -> Result<T> {
+        let session = Session::of(&self.home);
+        let watch = Watch::begin(&self.home, args, |arrays| arrays, self.at)?;
+        let stands = session.random_state();
+        session.set_random_state(self.random);
+        let value = (self.function)(args);
+        session.set_random_state(stands);
+        then(&watch, &value?)
+    }
+}
+
+impl<F: Fn(&[Array]) -> Result<Array> + Send + Sync> Custom for Again<F> {
+    fn name(&self) -> &'static str {
+        "checkpoint"
+    }
+
+    fn pull(&self, args: &[Array], _: &Array, above: &Array) -> Result<Vec<Array>> {
+        self.again(args, |watch, value| watch.pulled(value, above, self.at))
+    }
+
+    fn push(&self, args: &[Array], tangents: &[Array]) -> Result<Array> {
+        self.again(args, |watch, value| watch.pushed(value, tangents, self.at))
+    }
+}
+
+impl Session {
+    /// The value of `forward`, whose derivatives are what `backward` says: it is given the arguments, the value and the
+    /// cotangent of the value (each of the value's shape), and returns the cotangent of each argument, in order, of the
+    /// argument's shape or expanding to it. What `forward` records is not differentiated. The rule is recorded each time
+    /// that gradients are asked for; what it records can be differentiated again, by an outer watch.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("rules").open();
+    /// // The identity, whose gradient is held between -1 and 1.
+    /// let x = s.from_slice(&[1.0f64, 2.0], 2)?;
+    /// let watch = s.watch(&x)?;
+    /// let y = s.custom_gradient(&x, |x| Ok(x.clone()), |_, _, above| Ok(vec![above.clamp(-1.0, 1.0)]))?;
+    /// let gradient = watch.gradients(&(y * s.from_slice(&[0.25, 40.0], 2)?).sum(..))?;
+    /// assert_eq!(gradient.gather_blocking::<f64>()?.as_slice(), [0.25, 1.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `forward`; the value's fault. `gradients` returns those of `backward`, and `ErrorKind::Argument` where it
+    /// returns another number of arrays, or other shapes. [`Watch::jvp`] through it is `ErrorKind::NoDerivative`.
+    #[track_caller]
+    pub fn custom_gradient<W: Watchable>(
+        &self,
+        args: W,
+        forward: impl FnOnce(W) -> Result<Array>,
+        backward: impl Fn(&[Array], &Array, &Array) -> Result<Vec<Array>> + Send + Sync + 'static,
+    ) -> Result<Array> {
+        let arrays = args.arrays();
+        let value = {
+            let _pause = Pause::all();
+            forward(args)
+        };
+        followed(self.home(), Arc::new(Ruled(backward)), &arrays, value?, Location::caller())
+    }
+
+    /// The value of `function`, of which watches keep the arguments alone: what lies between them and the value is
+    /// recorded again when gradients are asked for, and its random numbers are drawn again. It takes one more forward
+    /// pass through `function`, and no memory for what a backward pass reads of it.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("checkpoints").open();
+    /// let x = s.from_slice(&[0.5f64, 1.0], 2)?;
+    /// let watch = s.watch(&x)?;
+    /// let y = s.checkpoint(&x, |x| Ok(x[0].sin().exp().sin()))?;
+    /// let gradient = watch.gradients(&y.sum(..))?;
+    /// let expected = x.sin().exp().cos() * x.sin().exp() * x.cos();
+    /// let far = (gradient - expected).abs().max_over(..).gather_blocking::<f64>()?[0];
+    /// assert!(far < 1e-15);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `function`; the value's fault.
+    #[track_caller]
+    pub fn checkpoint(
+        &self,
+        args: impl Watchable,
+        function: impl Fn(&[Array]) -> Result<Array> + Send + Sync + 'static,
+    ) -> Result<Array> {
+        let (arrays, at) = (args.arrays(), Location::caller());
+        let random = self.random_state();
+        let value = {
+            let _pause = Pause::all();
+            function(&arrays)
+        };
+        let again = Again { home: self.home().clone(), function, random, at };
+        followed(self.home(), Arc::new(again), &arrays, value?, at)
+    }
+}
+
+/// A value as the result of a function with a rule of its own, which watches follow from here on.
+fn followed(home: &Arc<Home>, custom: Arc<dyn Custom>, args: &[Array], value: Array, at: At) -> Result<Array> {
+    // The function may have returned one of its arguments.
+    let value = renamed(&value, at).checked()?;
+    home.watches.note_custom(&custom, args, &value, home.site(at))?;
+    Ok(value)
+}
+
+/// The same elements as another value, which no watch follows.
+fn renamed(array: &Array, at: At) -> Array {
+    let (Ok(meta), Ok(home)) = (array.meta(), common_home(std::iter::once(array))) else { return array.clone() };
+    let _pause = Pause::all();
+    node(home, Op::View(View::Reshape), &[Input::Array(array)], meta.clone(), at).pinned(array.1)
+}
+
+impl Array {
+    /// The same elements as a constant: no derivative passes to what they were computed from.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("constants").open();
+    /// let x = s.from_slice(&[3.0f64], 1)?;
+    /// let watch = s.watch(&x)?;
+    /// let y = x.stop_gradient() * &x;
+    /// assert_eq!(watch.gradients(&y)?.gather_blocking::<f64>()?[0], 3.0);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn stop_gradient(&self) -> Array {
+        renamed(self, Location::caller())
+    }
+}

@@ -1,0 +1,140 @@
+//! Derivatives of what is read and written by index.
+//!
+//! Must hold: what arrives at one element from several indices is added in an order that depends on the indices alone:
+//! they are sorted, equal ones are added up in a tree, and the sums are written to their places.
+
+use super::recorder::Recorder;
+use super::scans::sums_by_label;
+use crate::array::handle::Array;
+use crate::error::Result;
+use crate::graph::gradient::Indexing;
+use crate::graph::rules::has_dim;
+use crate::graph::{DType, DimSet, ElementOp, Meta, Op, Shape, View};
+
+/// Indices along a dimension for each of which the derivative is chosen in one pass, without a sort.
+const CHOSEN_MAX: usize = 4;
+
+/// What arrives at an array of `meta` from the elements that `index` took of it. `is_order`: the index holds each
+/// position once.
+pub(super) fn added(
+    r: &Recorder<'_>,
+    meta: &Meta,
+    above: &Array,
+    index: &Array,
+    indexing: Indexing,
+    is_order: bool,
+) -> Result<Array> {
+    match indexing {
+        Indexing::Slices(dim) => added_along(r, meta, above, index, usize::from(dim), false),
+        Indexing::Linear => {
+            let column = Shape::new(&[index.elements()?])?;
+            let index = r.reshape(index, column.clone())?;
+            added_to_column(r, meta, &r.reshape(above, column)?, &index, false)
+        }
+        Indexing::Along(dim) => {
+            let dim = usize::from(dim);
+            if index.shape()?.dim(dim) <= CHOSEN_MAX && !is_order {
+                return chosen(r, meta, above, index, dim);
+            }
+            let column = Shape::new(&[index.elements()?])?;
+            let index = r.reshape(&linear(r, meta, index, dim)?, column.clone())?;
+            added_to_column(r, meta, &r.reshape(above, column)?, &index, is_order)
+        }
+    }
+}
+
+/// Added at places in memory order.
+fn added_to_column(r: &Recorder<'_>, meta: &Meta, above: &Array, index: &Array, is_order: bool) -> Result<Array> {
+    let column = Meta { dtype: meta.dtype, shape: Shape::new(&[meta.elements()])? };
+    let sums = added_along(r, &column, above, index, 0, is_order)?;
+    r.reshape(&sums, meta.shape.clone())
+}
+
+/// Added at places along a dimension, which a column of integers names.
+fn added_along(
+    r: &Recorder<'_>,
+    meta: &Meta,
+    above: &Array,
+    index: &Array,
+    dim: usize,
+    is_order: bool,
+) -> Result<Array> {
+    let count = index.elements()?;
+    let (mut sums, mut places) = (above.clone(), index.clone());
+    if count > 1 && !is_order {
+        let order = Meta { dtype: DType::U32, shape: index.shape()?.clone() };
+        let order = r.op(Op::ArgSort { dim: 0, descending: false }, &[index], order)?;
+        places = r.taken(index, 0, &order)?;
+        let extents: Vec<usize> =
+            (0..meta.shape.rank().max(dim + 1)).map(|d| if d == dim { count } else { 1 }).collect();
+        let labels = r.reshape(&places, Shape::new(&extents)?)?;
+        sums = sums_by_label(r, &r.taken(above, dim, &order)?, &labels, dim, false)?;
+    }
+    // The last of equal indices has the sum of all, and wins.
+    let by = if dim == 0 && meta.shape.dim(1) == 1 && meta.shape.rank() == 2 { None } else { Some(dim as u8) };
+    r.op(Op::AssignIndex { dim: by }, &[&r.zeros(meta.clone())?, &places, &sums], meta.clone())
+}
+
+/// Added where the few indices of each line are those of the element.
+fn chosen(r: &Recorder<'_>, meta: &Meta, above: &Array, index: &Array, dim: usize) -> Result<Array> {
+    let place = r.positions_along(&meta.shape, 1 << dim)?;
+    let index = r.cast(index, DType::U32)?;
+    let mut sum: Option<Array> = None;
+    for n in 0..index.shape()?.dim(dim) {
+        let here = r.binary(ElementOp::Eq, &place, &r.part(&index, dim, n, 1)?)?;
+        let share = r.select(&here, &r.part(above, dim, n, 1)?, 0.0)?;
+        sum = Some(match sum {
+            None => share,
+            Some(sum) => r.binary(ElementOp::Add, &sum, &share)?,
+        });
+    }
+    match sum {
+        // The index may have more axes than the array.
+        Some(sum) => r.reshape(&sum, meta.shape.clone()),
+        None => r.zeros(meta.clone()),
+    }
+}
+
+/// The places in memory order of elements that an index names along a dimension.
+fn linear(r: &Recorder<'_>, meta: &Meta, index: &Array, dim: usize) -> Result<Array> {
+    let shape = index.shape()?.clone();
+    let below = (0..shape.rank()).filter(|&d| d < dim).fold(0, |set: DimSet, d| set | 1 << d);
+    let above = (0..shape.rank()).filter(|&d| d > dim).fold(0, |set: DimSet, d| set | 1 << d);
+    let inner: usize = (0..shape.rank()).filter(|&d| has_dim(below, d)).map(|d| shape.dim(d)).product();
+    let index = r.cast(index, DType::U32)?;
+    let index = r.binary(ElementOp::Mul, &index, inner as i64)?;
+    let before = r.positions_along(&shape, below)?;
+    let behind = r.positions_along(&shape, above)?;
+    let behind = r.binary(ElementOp::Mul, &behind, (inner * meta.shape.dim(dim)) as i64)?;
+    r.binary(ElementOp::Add, &r.binary(ElementOp::Add, &index, &before)?, &behind)
+}
+
+/// What was written at an index: for each index, whether its value is the one that was kept, and what arrives there.
+pub(super) fn written(r: &Recorder<'_>, above: &Array, index: &Array, indexing: Indexing) -> Result<Array> {
+    let own = above.meta()?;
+    let count = index.elements()?;
+    let dim = match indexing {
+        Indexing::Linear => None,
+        Indexing::Slices(dim) | Indexing::Along(dim) => Some(usize::from(dim)),
+    };
+    let (extent, taken) = match dim {
+        None => {
+            let meta = Meta { dtype: own.dtype, shape: index.shape()?.clone() };
+            (own.elements(), r.op(Op::Take { dim: None }, &[above, index], meta)?)
+        }
+        Some(dim) => (own.shape.dim(dim), r.taken(above, dim, index)?),
+    };
+    // The last of equal indices wins: the others' values were overwritten.
+    let column = |extent: usize| -> Result<Meta> { Ok(Meta { dtype: DType::U32, shape: Shape::new(&[extent])? }) };
+    let numbers = r.positions(Shape::new(&[count])?)?;
+    let all = r.zeros(column(extent)?)?;
+    let winners = r.op(Op::AssignIndex { dim: None }, &[&all, index, &numbers], column(extent)?)?;
+    let winner = r.op(Op::Take { dim: None }, &[&winners, index], column(count)?)?;
+    let mut is_kept = r.binary(ElementOp::Eq, &winner, &numbers)?;
+    if let Some(dim) = dim {
+        let extents: Vec<usize> =
+            (0..own.shape.rank().max(dim + 1)).map(|d| if d == dim { count } else { 1 }).collect();
+        is_kept = r.view(&is_kept, View::Reshape, Shape::new(&extents)?)?;
+    }
+    r.select(&is_kept, &taken, 0.0)
+}

@@ -1,0 +1,347 @@
+//! What a watch notes while the session records: each op that reads a watched value, or what was computed from one.
+//!
+//! In: ops, as they are recorded (casts and rewritten forms included), from any thread. Out: their [`Step`]s, in order.
+//! Invariants:
+//! - WATCH-1: a value that no watch follows costs one look at a counter when it is recorded.
+//! - WATCH-2: a step names its arguments by earlier steps, and a watch keeps of a value what a rule reads, and nothing
+//!   else: the handle of each value that `Op::derivative_reads` names, and of values that are known on the host.
+//! - WATCH-3: a watch holds no lock while it records or drops arrays.
+
+use crate::array::handle::Array;
+use crate::array::record::{At, Input};
+use crate::array::tape::Home;
+use crate::error::{Error, ErrorKind, Result, Site};
+use crate::graph::{Meta, Op, Scalar};
+use crate::ids::ValueId;
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
+
+use super::custom::Custom;
+
+/// The watches of a session.
+#[derive(Default)]
+pub(crate) struct Watches {
+    count: AtomicUsize,
+    logs: Mutex<Vec<Weak<Log>>>,
+}
+
+/// What one watch has noted.
+pub(super) struct Log {
+    /// Its number: watches are numbered in the order in which they begin.
+    pub id: u64,
+    noted: Mutex<Noted>,
+}
+
+#[derive(Default)]
+struct Noted {
+    steps: Vec<Step>,
+    /// The step of each value that is followed.
+    of_value: FxHashMap<Key, u32>,
+}
+
+/// Which value an array is. A value on a tape has its number; one that is known on the host has its address, which its
+/// step keeps from being used again.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    Recorded(ValueId),
+    Known(usize),
+}
+
+/// A value that a watch follows.
+#[derive(Clone)]
+pub(super) struct Step {
+    /// How it was made.
+    pub made: Made,
+    /// From what.
+    pub args: SmallVec<[Source; 2]>,
+    /// Its dtype and shape.
+    pub meta: Meta,
+    /// Its handle, if a rule reads it.
+    pub value: Option<Array>,
+    /// Where it was recorded.
+    pub at: Site,
+}
+
+/// A step on which a value depends.
+pub(super) struct Leading {
+    /// Its number.
+    pub number: u32,
+    /// The step.
+    pub step: Step,
+    /// Whether derivatives of the value pass through it.
+    pub passes: bool,
+}
+
+/// How a followed value was made.
+#[derive(Clone)]
+pub(super) enum Made {
+    /// The program watches it.
+    Watched,
+    /// By an op.
+    Op(Op),
+    /// By a function with a rule of its own.
+    Custom(Arc<dyn Custom>),
+}
+
+/// An argument of a step.
+#[derive(Clone)]
+pub(super) enum Source {
+    /// A value that is followed.
+    Step(u32),
+    /// Another array, which a rule reads.
+    Read(Array),
+    /// Another array, which no rule reads.
+    Unread(Meta),
+    /// A number.
+    Number(Scalar),
+}
+
+thread_local! {
+    /// Which watches note nothing of what this thread records.
+    static PAUSED: RefCell<Vec<Paused>> = const { RefCell::new(Vec::new()) };
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Paused {
+    /// One of them.
+    Only(u64),
+    /// All with numbers below this.
+    Below(u64),
+}
+
+/// As long as it lives, some watches note nothing of what this thread records.
+pub(super) struct Pause(());
+
+/// The number of the next watch of the process.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+impl Pause {
+    /// Of one watch.
+    pub fn only(log: &Log) -> Pause {
+        Pause::begin(Paused::Only(log.id))
+    }
+
+    /// Of all watches that have begun.
+    pub fn all() -> Pause {
+        Pause::begin(Paused::Below(NEXT.load(Ordering::Relaxed)))
+    }
+
+    fn begin(paused: Paused) -> Pause {
+        PAUSED.with_borrow_mut(|all| all.push(paused));
+        Pause(())
+    }
+}
+
+impl Drop for Pause {
+    fn drop(&mut self) {
+        // Guards of a thread end in the reverse order of their beginnings.
+        PAUSED.with_borrow_mut(|all| _ = all.pop());
+    }
+}
+
+fn is_paused(id: u64) -> bool {
+    PAUSED.with_borrow(|all| {
+        all.iter().any(|paused| match *paused {
+            Paused::Only(only) => only == id,
+            Paused::Below(next) => id < next,
+        })
+    })
+}
+
+fn key(array: &Array) -> Option<Key> {
+    match &array.0.host {
+        Some(_) => Some(Key::Known(Arc::as_ptr(&array.0) as usize)),
+        None => array.id().map(Key::Recorded),
+    }
+}
+
+/// The steps that an op which is about to be recorded becomes, one for each watch that follows an argument of it. It
+/// keeps the arguments that rules read.
+pub(crate) struct Note(SmallVec<[(Arc<Log>, Step, bool); 1]>);
+
+impl Watches {
+    /// Whether there is any.
+    #[inline]
+    pub fn are_any(&self) -> bool {
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    /// Begins a watch of values.
+    pub(super) fn begin(&self, arrays: &[Array], at: Site) -> Result<Arc<Log>> {
+        let mut noted = Noted::default();
+        for array in arrays {
+            let meta = array.meta()?;
+            if !meta.dtype.is_float() {
+                let message = format!("only floats have derivatives, and this array is {}", meta.dtype);
+                return Err(Error::new(ErrorKind::DType, message));
+            }
+            let step =
+                Step { made: Made::Watched, args: SmallVec::new(), meta: meta.clone(), value: Some(array.clone()), at };
+            noted.add(array, step);
+        }
+        let log = Arc::new(Log { id: NEXT.fetch_add(1, Ordering::Relaxed), noted: Mutex::new(noted) });
+        self.logs.lock().push(Arc::downgrade(&log));
+        self.count.fetch_add(1, Ordering::Relaxed);
+        Ok(log)
+    }
+
+    /// Ends a watch.
+    pub(super) fn end(&self, log: &Arc<Log>) {
+        self.logs.lock().retain(|other| !std::ptr::eq(other.as_ptr(), Arc::as_ptr(log)));
+        self.count.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The watches that note what this thread records.
+    fn listening(&self) -> SmallVec<[Arc<Log>; 2]> {
+        let logs = self.logs.lock();
+        logs.iter().filter_map(Weak::upgrade).filter(|log| !is_paused(log.id)).collect()
+    }
+
+    /// What watches note of an op that is about to be recorded; `None` where none follows an argument of it.
+    #[cold]
+    pub fn note(&self, op: &Op, inputs: &[Input<'_>], meta: &Meta, at: Site) -> Option<Note> {
+        let mut steps = SmallVec::new();
+        for log in self.listening() {
+            let noted = log.noted.lock().note(op, inputs, meta, at);
+            if let Some((step, keeps_value)) = noted {
+                steps.push((log, step, keeps_value));
+            }
+        }
+        (!steps.is_empty()).then_some(Note(steps))
+    }
+
+    /// What watches note of a function with a rule of its own, once its value is known.
+    pub(super) fn note_custom(&self, custom: &Arc<dyn Custom>, args: &[Array], value: &Array, at: Site) -> Result<()> {
+        let meta = value.meta()?;
+        for log in self.listening() {
+            let mut noted = log.noted.lock();
+            let sources: SmallVec<[Source; 2]> = args
+                .iter()
+                .map(|array| match noted.step_of(array) {
+                    Some(step) => {
+                        noted.steps[step as usize].value.get_or_insert_with(|| array.clone());
+                        Source::Step(step)
+                    }
+                    None => Source::Read(array.clone()),
+                })
+                .collect();
+            if sources.iter().any(|source| matches!(source, Source::Step(_))) {
+                let made = Made::Custom(custom.clone());
+                let step = Step { made, args: sources, meta: meta.clone(), value: Some(value.clone()), at };
+                noted.add(value, step);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Note {
+    /// The op was recorded, and this is its value.
+    pub fn done(self, value: &Array) {
+        if value.error().is_some() {
+            return;
+        }
+        let is_known = value.0.host.is_some();
+        for (log, mut step, keeps_value) in self.0 {
+            step.value = (keeps_value || is_known).then(|| value.clone());
+            log.noted.lock().add(value, step);
+        }
+    }
+}
+
+impl Noted {
+    fn step_of(&self, array: &Array) -> Option<u32> {
+        self.of_value.get(&key(array)?).copied()
+    }
+
+    fn add(&mut self, array: &Array, step: Step) {
+        let Some(key) = key(array) else { return };
+        let number =
+            u32::try_from(self.steps.len()).expect("WATCH-2: a tape has fewer values than a watch has numbers");
+        self.steps.push(step);
+        // A value that is watched twice has the same step both times.
+        self.of_value.entry(key).or_insert(number);
+    }
+
+    /// The step of an op, without its value, and whether a rule reads that.
+    fn note(&mut self, op: &Op, inputs: &[Input<'_>], meta: &Meta, at: Site) -> Option<(Step, bool)> {
+        let steps: SmallVec<[Option<u32>; 4]> =
+            inputs.iter().map(|i| i.array().and_then(|a| self.step_of(a))).collect();
+        let followed = steps.iter().enumerate().filter(|(_, step)| step.is_some());
+        let followed = followed.fold(0u8, |set, (n, _)| set | 1u8.checked_shl(n as u32).unwrap_or(0));
+        if followed == 0 {
+            return None;
+        }
+        let reads = op.derivative_reads(followed);
+        let args = inputs.iter().zip(steps).enumerate().map(|(slot, (input, step))| match (input, step) {
+            (Input::Number(number), _) => Source::Number(*number),
+            (Input::Array(array) | Input::Last(array), Some(step)) => {
+                if reads.arg(slot) {
+                    self.steps[step as usize].value.get_or_insert_with(|| (*array).clone());
+                }
+                Source::Step(step)
+            }
+            (Input::Array(array) | Input::Last(array), None) if reads.arg(slot) => Source::Read((*array).clone()),
+            (Input::Array(array) | Input::Last(array), None) => {
+                Source::Unread(array.0.meta.as_ref().map_or(meta, |own| own).clone())
+            }
+        });
+        let args = args.collect();
+        Some((Step { made: Made::Op(op.clone()), args, meta: meta.clone(), value: None, at }, reads.value))
+    }
+}
+
+impl Log {
+    /// The step of an array, if the watch follows it.
+    pub fn step_of(&self, array: &Array) -> Option<u32> {
+        self.noted.lock().step_of(array)
+    }
+
+    /// The steps through which derivatives pass to some values, and their arguments, by their numbers, in the order in
+    /// which they were recorded.
+    pub fn leading_to(&self, ends: impl Iterator<Item = u32>) -> Vec<Leading> {
+        let noted = self.noted.lock();
+        let mut found = vec![None; noted.steps.len()];
+        let mut open: Vec<u32> = ends.collect();
+        while let Some(number) = open.pop() {
+            if found[number as usize].replace(true) == Some(true) {
+                continue;
+            }
+            let step = &noted.steps[number as usize];
+            for (slot, source) in step.args.iter().enumerate() {
+                let Source::Step(argument) = source else { continue };
+                let passes = match &step.made {
+                    Made::Op(op) => op.passes_to(slot),
+                    Made::Watched | Made::Custom(_) => true,
+                };
+                match passes {
+                    true => open.push(*argument),
+                    false => drop(found[*argument as usize].get_or_insert(false)),
+                }
+            }
+        }
+        let leading = found.iter().enumerate().filter_map(|(number, passes)| {
+            let step = noted.steps[number].clone();
+            passes.map(|passes| Leading { number: number as u32, step, passes })
+        });
+        leading.collect()
+    }
+}
+
+/// The value of an op that reads no element of its arguments, since it has none to read. Watches see that it depends on
+/// them.
+pub(crate) fn reads_nothing(home: &Arc<Home>, op: Op, inputs: &[&Array], value: Array, at: At) -> Array {
+    if !home.watches.are_any() {
+        return value;
+    }
+    let inputs: SmallVec<[Input<'_>; 2]> = inputs.iter().map(|array| Input::Array(array)).collect();
+    let Ok(meta) = value.meta() else { return value };
+    if let Some(note) = home.watches.note(&op, &inputs, meta, home.site(at)) {
+        note.done(&value);
+    }
+    value
+}

@@ -1,0 +1,398 @@
+//! Derivatives: [`Watch`] follows what a session computes from some arrays, and records gradients and tangents as
+//! ordinary ops of that session.
+//!
+//! In: arrays to watch; ops, as they are recorded. Out: arrays, which fuse, run and fail as all others do: nothing
+//! downstream knows of derivatives. What is differentiated is what was recorded, casts and rewritten forms included, by
+//! the rules of the op table (`graph/table/gradient.rs`, `graph/gradient.rs`).
+//!
+//! Invariants: WATCH-1 to WATCH-3 (`log`), PULL-1 to PULL-3 (`pull`), PUSH-1 (`push`).
+//!
+//! How to read: `log` is what is noted; `pull` walks it backwards, `push` forwards; `partials`, `reductions`, `scans` and
+//! `indices` are the rules, written with the ops of `recorder`; `custom` has the program's own rules.
+
+mod custom;
+mod indices;
+mod log;
+mod partials;
+mod pull;
+mod push;
+mod recorder;
+mod reductions;
+mod scans;
+
+use super::handle::Array;
+use super::operand::Operand;
+use super::record::{At, apply, cast_in, may_meet};
+use super::session::Session;
+use super::tape::Home;
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::{ElementOp, rules};
+use log::Log;
+use recorder::Recorder;
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+
+pub(super) use log::{Watches, reads_nothing};
+
+/// What can be watched: `&a`, `[&a, &b]`, a slice or a `Vec` of arrays. Gradients come in the same arrangement.
+pub trait Watchable {
+    /// `Array`, `[Array; N]` or `Vec<Array>`.
+    type Gradients;
+
+    /// The arrays, in order.
+    fn arrays(&self) -> Vec<Array>;
+
+    /// As many arrays in this arrangement.
+    fn arranged(arrays: Vec<Array>) -> Self::Gradients;
+}
+
+impl Watchable for &Array {
+    type Gradients = Array;
+
+    fn arrays(&self) -> Vec<Array> {
+        vec![(*self).clone()]
+    }
+
+    fn arranged(mut arrays: Vec<Array>) -> Array {
+        arrays.remove(0)
+    }
+}
+
+impl<const N: usize> Watchable for [&Array; N] {
+    type Gradients = [Array; N];
+
+    fn arrays(&self) -> Vec<Array> {
+        self.iter().copied().cloned().collect()
+    }
+
+    fn arranged(arrays: Vec<Array>) -> [Array; N] {
+        arrays.try_into().unwrap_or_else(|arrays: Vec<Array>| panic!("WATCH-2: {} gradients of {N}", arrays.len()))
+    }
+}
+
+impl Watchable for &[Array] {
+    type Gradients = Vec<Array>;
+
+    fn arrays(&self) -> Vec<Array> {
+        self.to_vec()
+    }
+
+    fn arranged(arrays: Vec<Array>) -> Vec<Array> {
+        arrays
+    }
+}
+
+impl Watchable for &Vec<Array> {
+    type Gradients = Vec<Array>;
+
+    fn arrays(&self) -> Vec<Array> {
+        self.to_vec()
+    }
+
+    fn arranged(arrays: Vec<Array>) -> Vec<Array> {
+        arrays
+    }
+}
+
+/// Follows what its session computes from some arrays, from [`Session::watch`] until it is dropped, and records
+/// derivatives of it.
+///
+/// Watching runs nothing and records nothing. A watch holds, on the host, a record of each op that it follows, and
+/// handles of those values that gradients read; dropping it lets go of them. So ask for gradients, drop the watch, then
+/// gather: the backward pass then keeps only what it needs. Gradients are arrays like any other: nothing is computed
+/// until one is gathered, and what is gathered together with the loss shares its kernels.
+///
+/// ```
+/// # futures::executor::block_on(async {
+/// # let rt = tidemill::Runtime::builder().device("host").start().await?;
+/// let s = rt.session("fit").open();
+/// let x = s.from_slice(&[0.0f64, 1.0, 2.0, 3.0], 4)?;
+/// let y = &x * 2.0 + 1.0;
+/// let (mut w, mut b) = (s.from_slice(&[0.0], 1)?, s.from_slice(&[0.0], 1)?);
+/// for _ in 0..200 {
+///     let watch = s.watch([&w, &b])?;
+///     let loss = (&w * &x + &b - &y).square().mean(..);
+///     let [gw, gb] = watch.gradients(&loss)?;
+///     w -= gw * 0.1;
+///     b -= gb * 0.1;
+/// }
+/// let (w, b) = futures::try_join!(w.item::<f64>(), b.item::<f64>())?;
+/// assert!((w - 2.0).abs() < 1e-3 && (b - 1.0).abs() < 1e-3);
+/// # rt.shutdown().await
+/// # }).unwrap();
+/// ```
+///
+/// Gradients of gradients need a watch around the other: what `gradients` records is followed by every watch but its
+/// own.
+pub struct Watch<G> {
+    home: Arc<Home>,
+    log: Arc<Log>,
+    /// The watched arrays.
+    arrays: Vec<Array>,
+    arrange: fn(Vec<Array>) -> G,
+}
+
+impl<G> Drop for Watch<G> {
+    fn drop(&mut self) {
+        self.home.watches.end(&self.log);
+    }
+}
+
+impl<G> fmt::Debug for Watch<G> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Watch({} of '{}')", self.arrays.len(), &*self.home.name)
+    }
+}
+
+impl Session {
+    /// Begins to follow what this session computes from some arrays of floats, from here on: ops that are recorded
+    /// before, or by another session, are constants to it.
+    ///
+    /// # Errors
+    /// The first array's fault; `ErrorKind::DType` for an array that is not of floats; `ErrorKind::Ownership` for one of
+    /// another runtime, or of another session that did not share it.
+    #[track_caller]
+    pub fn watch<W: Watchable>(&self, arrays: W) -> Result<Watch<W::Gradients>> {
+        Watch::begin(self.home(), &arrays.arrays(), W::arranged, Location::caller())
+    }
+
+    /// What `f` computes from the arrays, one element, and its gradients by them.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("values").open();
+    /// let x = s.from_slice(&[1.0f64, 2.0], 2)?;
+    /// let (value, gradient) = s.value_and_gradient(&x, |x| Ok(x.square().sum(..)))?;
+    /// assert_eq!(value.gather_blocking::<f64>()?[0], 5.0);
+    /// assert_eq!(gradient.gather_blocking::<f64>()?.as_slice(), [2.0, 4.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Session::watch`], of `f` and of [`Watch::gradients`].
+    #[track_caller]
+    pub fn value_and_gradient<W: Watchable>(
+        &self,
+        arrays: W,
+        f: impl FnOnce(W) -> Result<Array>,
+    ) -> Result<(Array, W::Gradients)> {
+        let at = Location::caller();
+        let watch = Watch::begin(self.home(), &arrays.arrays(), W::arranged, at)?;
+        let value = f(arrays)?;
+        let gradients = watch.gradients_at(&value, at)?;
+        Ok((value, gradients))
+    }
+
+    /// What `f` computes from the arrays, and the derivative of that in the direction of the tangents, one for each array:
+    /// forward mode. It costs about as much as `f` again, whatever the number of arrays.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("tangents").open();
+    /// let (x, direction) = (s.from_slice(&[1.0f64, 2.0], 2)?, s.from_slice(&[1.0, 0.0], 2)?);
+    /// let (value, tangent) = s.jvp(&x, &direction, |x| Ok(x.square() * 0.5))?;
+    /// assert_eq!(value.gather_blocking::<f64>()?.as_slice(), [0.5, 2.0]);
+    /// assert_eq!(tangent.gather_blocking::<f64>()?.as_slice(), [1.0, 0.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Session::watch`], of `f` and of [`Watch::jvp`].
+    #[track_caller]
+    pub fn jvp<W: Watchable>(
+        &self,
+        arrays: W,
+        tangents: impl Watchable,
+        f: impl FnOnce(W) -> Result<Array>,
+    ) -> Result<(Array, Array)> {
+        let at = Location::caller();
+        let watch = Watch::begin(self.home(), &arrays.arrays(), W::arranged, at)?;
+        let value = f(arrays)?;
+        let tangent = watch.pushed(&value, &tangents.arrays(), at)?;
+        Ok((value, tangent))
+    }
+
+    /// The product of the matrix of second derivatives of `f`, one element, with vectors, one for each array: the
+    /// derivative of the gradient in their direction. The matrix itself is never computed.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("curvature").open();
+    /// let (x, v) = (s.from_slice(&[1.0f64, 2.0], 2)?, s.from_slice(&[1.0, 1.0], 2)?);
+    /// let curved = s.hvp(&x, &v, |x| Ok((x.square() * x).sum(..)))?;
+    /// assert_eq!(curved.gather_blocking::<f64>()?.as_slice(), [6.0, 12.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Session::value_and_gradient`]; `ErrorKind::Argument` for another number of vectors, and
+    /// `ErrorKind::Shape` for other shapes.
+    #[track_caller]
+    pub fn hvp<W: Watchable>(
+        &self,
+        arrays: W,
+        vectors: impl Watchable,
+        f: impl FnOnce(W) -> Result<Array>,
+    ) -> Result<W::Gradients> {
+        let at = Location::caller();
+        let all = arrays.arrays();
+        let outer = Watch::begin(self.home(), &all, W::arranged, at)?;
+        let inner = Watch::begin(self.home(), &all, |gradients| gradients, at)?;
+        let gradients = inner.gradients_at(&f(arrays)?, at)?;
+        drop(inner);
+        let vectors = vectors.arrays();
+        outer.fitting(&vectors)?;
+        // A gradient that does not depend on the arrays is that of a linear function.
+        let followed = gradients.iter().zip(&vectors).filter(|(gradient, _)| outer.log.step_of(gradient).is_some());
+        let seeds: Vec<(&Array, &Array)> = followed.collect();
+        outer.pulled_of(&seeds, at).map(outer.arrange)
+    }
+}
+
+impl<G> Watch<G> {
+    fn begin(home: &Arc<Home>, arrays: &[Array], arrange: fn(Vec<Array>) -> G, at: At) -> Result<Watch<G>> {
+        let begun = arrays.iter().try_for_each(|array| match Arc::ptr_eq(home, &array.0.home) {
+            true => Ok(()),
+            false => may_meet(home, array),
+        });
+        let log = begun.and_then(|()| home.watches.begin(arrays, home.site(at)));
+        let log = log.map_err(|error| error.with_op("watch").with_location(at))?;
+        Ok(Watch { home: home.clone(), log, arrays: arrays.to_vec(), arrange })
+    }
+
+    /// The gradients of `loss`, one element, by the watched arrays, each of the shape and dtype of its array: zeros for one
+    /// on which it does not depend.
+    ///
+    /// # Errors
+    /// The loss's fault; `ErrorKind::Shape` for more than one element ([`Watch::vjp`] takes any);
+    /// `ErrorKind::Argument` for a loss on which the watch has seen nothing, as it was recorded before the watch began;
+    /// `ErrorKind::NoDerivative`, with op and source line, where the loss depends on an array through an op that has no
+    /// derivative; `ErrorKind::Overloaded` where there is no room to record the gradients.
+    #[track_caller]
+    pub fn gradients(&self, loss: &Array) -> Result<G> {
+        self.gradients_at(loss, Location::caller())
+    }
+
+    fn gradients_at(&self, loss: &Array, at: At) -> Result<G> {
+        let meta = loss.meta()?;
+        if !meta.shape.is_scalar() {
+            let message = format!("gradients are of one element, and this is {}: vjp() takes any shape", meta.shape);
+            return Err(Error::new(ErrorKind::Shape, message).with_op("gradients").with_location(at));
+        }
+        let one = Recorder { home: &self.home, at }.full(meta.clone(), 1.0)?;
+        self.pulled(loss, &one, at).map(self.arrange)
+    }
+
+    /// What a cotangent of `value` (of its shape, or expanding to it) makes of the watched arrays: the product of the
+    /// cotangent with the Jacobian, by each of them.
+    ///
+    /// Where the arrays have one slice a sample, so have the gradients: here each sample has weights of its own.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("samples").open();
+    /// let samples = s.from_slice(&[1.0f64, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3])?;
+    /// let w = s.from_slice(&[0.5, -0.5], [2, 1])?;
+    /// let per_sample = w.broadcast_to([2, 3]);
+    /// let watch = s.watch(&per_sample)?;
+    /// let losses = (&per_sample * &samples).sum(0).square();
+    /// let gradients = watch.vjp(&losses, &s.ones::<f64>([1, 3]))?;
+    /// assert_eq!(gradients.gather_blocking::<f64>()?.as_slice(), [-1.0, -2.0, -3.0, -4.0, -5.0, -6.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Watch::gradients`]; `ErrorKind::Shape` for a cotangent that does not expand to the value.
+    #[track_caller]
+    pub fn vjp(&self, value: &Array, cotangent: &Array) -> Result<G> {
+        self.pulled(value, cotangent, Location::caller()).map(self.arrange)
+    }
+
+    /// The tangent of `value` in the direction of tangents of the watched arrays, one for each, of its shape or expanding
+    /// to it: the product of the Jacobian with them.
+    ///
+    /// # Errors
+    /// As [`Watch::gradients`], for a value of any shape; `ErrorKind::Argument` for another number of tangents, and
+    /// `ErrorKind::Shape` for one that does not expand to its array.
+    #[track_caller]
+    pub fn jvp(&self, value: &Array, tangents: impl Watchable) -> Result<Array> {
+        self.pushed(value, &tangents.arrays(), Location::caller())
+    }
+
+    /// What a cotangent of a value makes of the watched arrays.
+    fn pulled(&self, value: &Array, cotangent: &Array, at: At) -> Result<Vec<Array>> {
+        self.step_of(value, at)?;
+        self.pulled_of(&[(value, cotangent)], at)
+    }
+
+    /// What cotangents of values that are followed make of the watched arrays.
+    fn pulled_of(&self, seeds: &[(&Array, &Array)], at: At) -> Result<Vec<Array>> {
+        let seeds = seeds.iter().map(|(value, cotangent)| {
+            let step = self.step_of(value, at)?;
+            Ok((step, self.alike(cotangent, value, "cotangent", at)?))
+        });
+        let watched = pull::pull(&self.home, &self.log, seeds.collect::<Result<_>>()?)?;
+        let recorder = Recorder { home: &self.home, at };
+        let gradients = self.arrays.iter().map(|array| {
+            let step = self.step_of(array, at)?;
+            match watched.get(&step) {
+                Some(gradient) => Ok(gradient.clone()),
+                None => recorder.zeros(array.meta()?.clone()),
+            }
+        });
+        gradients.collect()
+    }
+
+    /// The tangent of a value.
+    fn pushed(&self, value: &Array, tangents: &[Array], at: At) -> Result<Array> {
+        let end = self.step_of(value, at)?;
+        self.fitting(tangents)?;
+        let mut of_steps = rustc_hash::FxHashMap::default();
+        for (array, tangent) in self.arrays.iter().zip(tangents) {
+            let tangent = self.alike(tangent, array, "tangent", at)?;
+            let step = self.step_of(array, at)?;
+            let sum = match of_steps.remove(&step) {
+                None => tangent,
+                Some(sum) => apply(ElementOp::Add, &mut [Operand::from(&sum), tangent.into()], at),
+            };
+            of_steps.insert(step, sum);
+        }
+        match push::push(&self.home, &self.log, end, of_steps)? {
+            Some(tangent) => Ok(tangent),
+            None => Recorder { home: &self.home, at }.zeros(value.meta()?.clone()),
+        }
+    }
+
+    /// Whether there is one vector for each array.
+    fn fitting(&self, vectors: &[Array]) -> Result<()> {
+        if vectors.len() == self.arrays.len() {
+            return Ok(());
+        }
+        let message = format!("{} vectors for {} watched arrays", vectors.len(), self.arrays.len());
+        Err(Error::new(ErrorKind::Argument, message))
+    }
+
+    /// A cotangent or tangent in the dtype and shape of its value.
+    fn alike(&self, vector: &Array, value: &Array, what: &'static str, at: At) -> Result<Array> {
+        let (own, meta) = (vector.meta()?, value.meta()?);
+        let named = |error: Error| error.with_op(what).with_location(at);
+        rules::expands(&own.shape, &meta.shape).map_err(named)?;
+        let recorder = Recorder { home: &self.home, at };
+        recorder.expand(&cast_in(&self.home, vector, meta.dtype, at).checked()?, &meta.shape)
+    }
+
+    /// The step of a value that the watch follows.
+    fn step_of(&self, value: &Array, at: At) -> Result<u32> {
+        value.meta()?;
+        self.log.step_of(value).ok_or_else(|| {
+            let message = "it does not depend on what is watched, as far as the watch saw: a watch sees what its session \
+                           records while it lives";
+            Error::new(ErrorKind::Argument, message).with_op("gradients").with_location(at)
+        })
+    }
+}

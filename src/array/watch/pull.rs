@@ -1,0 +1,430 @@
+//! Reverse mode: from what arrives at values to what arrives at the watched arrays, step by step, the latest first.
+//!
+//! In: the steps of a watch, and cotangents of some of its values. Out: cotangents of the watched arrays, as ordinary
+//! arrays of the session.
+//! Must hold: PULL-1: a cotangent has the dtype and the shape of its value. PULL-2: what arrives at a value from several
+//! ops is added in the reverse order in which these were recorded. PULL-3: where a cotangent meets an op without a
+//! derivative, that op's error is the answer, never zeros.
+
+use super::indices;
+use super::log::{Leading, Log, Made, Pause, Source, Step};
+use super::partials::{Partial, Term};
+use super::recorder::Recorder;
+use super::reductions::{Reduction, not_written};
+use super::scans::Scan;
+use crate::array::handle::Array;
+use crate::array::tape::Home;
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::gradient::GradientRule;
+use crate::graph::rules;
+use crate::graph::table::Factor;
+use crate::graph::{ElementOp, Meta, Nan, Op, ReduceOp, Shape, View};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// The steps on which some values depend.
+pub(super) struct Steps {
+    pub home: Arc<Home>,
+    /// In the order in which they were recorded.
+    pub steps: Vec<Leading>,
+}
+
+/// What arrives at arguments, by their slots.
+type Shares = SmallVec<[(usize, Array); 2]>;
+
+/// Cotangents of watched arrays, by their steps: those at which any arrives.
+pub(super) fn pull(home: &Arc<Home>, log: &Log, seeds: Vec<(u32, Array)>) -> Result<FxHashMap<u32, Array>> {
+    let _pause = Pause::only(log);
+    let steps = Steps { home: home.clone(), steps: log.leading_to(seeds.iter().map(|(step, _)| *step)) };
+    let mut arrived = FxHashMap::default();
+    for (step, cotangent) in seeds {
+        steps.add(&mut arrived, step, cotangent)?;
+    }
+    let mut watched = FxHashMap::default();
+    for Leading { number, step, .. } in steps.steps.iter().rev() {
+        let Some(above) = arrived.remove(number) else { continue };
+        if !step.meta.dtype.is_float() {
+            return Err(step.undefined());
+        }
+        if steps.reads_nothing(step) {
+            continue;
+        }
+        let shares = match &step.made {
+            Made::Watched => {
+                watched.insert(*number, above);
+                continue;
+            }
+            Made::Op(op) => steps.shares(step, op, &above).map_err(|error| step.named(error))?,
+            Made::Custom(custom) => {
+                let shares = custom.pull(&steps.values(step), steps.value(step), &above);
+                let shares =
+                    shares.and_then(|shares| steps.checked(step, shares)).map_err(|error| step.named(error))?;
+                shares.into_iter().enumerate().collect()
+            }
+        };
+        for (slot, share) in shares {
+            if let Source::Step(argument) = step.args[slot] {
+                steps.add(&mut arrived, argument, share)?;
+            }
+        }
+    }
+    Ok(watched)
+}
+
+impl Step {
+    /// The name of what made it.
+    pub fn name(&self) -> &'static str {
+        match &self.made {
+            Made::Watched => "watch",
+            Made::Op(op) => op.name(),
+            Made::Custom(custom) => custom.name(),
+        }
+    }
+
+    /// An error, with the op that is differentiated and its line.
+    pub fn named(&self, error: Error) -> Error {
+        error.with_op(self.name()).with_site(self.at)
+    }
+
+    /// The error where a derivative is asked for that the op does not have.
+    pub fn undefined(&self) -> Error {
+        let why = match &self.made {
+            Made::Op(op) => match op.facts().gradient {
+                GradientRule::None { why } => why.to_owned(),
+                _ => format!("its result is {}", self.meta.dtype),
+            },
+            Made::Watched | Made::Custom(_) => format!("its result is {}", self.meta.dtype),
+        };
+        let message = format!("no derivative passes it: {why}; stop_gradient() on its result makes that a constant");
+        self.named(Error::new(ErrorKind::NoDerivative, message))
+    }
+}
+
+impl Steps {
+    /// The step of a number.
+    pub fn get(&self, number: u32) -> &Step {
+        let at = self.steps.binary_search_by_key(&number, |leading| leading.number);
+        &self.steps[at.expect("WATCH-2: a step's arguments are among the steps that lead to it")].step
+    }
+
+    /// Whether an op has nothing but followed arguments without elements, so that nothing arrives at any.
+    pub fn reads_nothing(&self, step: &Step) -> bool {
+        let mut followed = step.args.iter().filter_map(|source| match source {
+            Source::Step(argument) => Some(self.get(*argument).meta.elements()),
+            Source::Read(_) | Source::Unread(_) | Source::Number(_) => None,
+        });
+        followed.next() == Some(0) && followed.all(|elements| elements == 0)
+    }
+
+    /// What is known of an argument.
+    pub fn meta<'a>(&'a self, source: &'a Source) -> Option<&'a Meta> {
+        match source {
+            Source::Step(step) => Some(&self.get(*step).meta),
+            Source::Read(array) => array.0.meta.as_ref().ok(),
+            Source::Unread(meta) => Some(meta),
+            Source::Number(_) => None,
+        }
+    }
+
+    /// An argument's value, where a rule reads it.
+    pub fn array<'a>(&'a self, source: &'a Source) -> Option<&'a Array> {
+        match source {
+            Source::Step(step) => self.get(*step).value.as_ref(),
+            Source::Read(array) => Some(array),
+            Source::Unread(_) | Source::Number(_) => None,
+        }
+    }
+
+    /// An argument's value, which a rule reads.
+    pub fn read<'a>(&'a self, step: &'a Step, slot: usize) -> Result<&'a Array> {
+        let array = step.args.get(slot).and_then(|source| self.array(source));
+        array.ok_or_else(|| Error::new(ErrorKind::Internal, "GRAD-1: an argument that a rule reads was not kept"))
+    }
+
+    /// The arguments of a function with a rule of its own, all of which are kept.
+    pub fn values(&self, step: &Step) -> Vec<Array> {
+        step.args.iter().filter_map(|source| self.array(source)).cloned().collect()
+    }
+
+    /// The value of a function with a rule of its own.
+    pub fn value<'a>(&self, step: &'a Step) -> &'a Array {
+        step.value.as_ref().expect("GRAD-1: the value of a custom function is kept")
+    }
+
+    pub fn recorder(&self, step: &Step) -> Recorder<'_> {
+        Recorder { home: &self.home, at: step.at.location }
+    }
+
+    /// Adds what arrives at a value.
+    fn add(&self, arrived: &mut FxHashMap<u32, Array>, number: u32, share: Array) -> Result<()> {
+        let step = self.get(number);
+        if step.meta.elements() == 0 {
+            return Ok(());
+        }
+        let sum = match arrived.remove(&number) {
+            None => share,
+            Some(sum) => self.recorder(step).binary(ElementOp::Add, &sum, &share)?,
+        };
+        arrived.insert(number, sum);
+        Ok(())
+    }
+
+    /// What the program's own rule says, if it has one array for each argument.
+    fn checked(&self, step: &Step, shares: Vec<Array>) -> Result<Vec<Array>> {
+        let wrong = |message: String| Error::new(ErrorKind::Argument, message);
+        if shares.len() != step.args.len() {
+            let message = format!("its rule gave {} gradients for {} arguments", shares.len(), step.args.len());
+            return Err(wrong(message));
+        }
+        let r = self.recorder(step);
+        let fit = shares.into_iter().zip(&step.args).enumerate().map(|(slot, (share, source))| {
+            let (Source::Step(_), Some(meta)) = (source, self.meta(source)) else { return Ok(share) };
+            let own = share.meta()?;
+            if rules::expands(&own.shape, &meta.shape).is_err() {
+                let message = format!("its gradient by argument {slot} is {}, which is {}", own.shape, meta.shape);
+                return Err(wrong(message));
+            }
+            r.cast(&r.expand(&share, &meta.shape)?, meta.dtype)
+        });
+        fit.collect()
+    }
+
+    /// What arrives at the arguments that are followed.
+    fn shares(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
+        let r = self.recorder(step);
+        let one = |share: Array| -> Shares { SmallVec::from_iter([(0, share)]) };
+        let Some(first) = step.args.first().and_then(|source| self.meta(source)) else {
+            return self.partials(step, op, above);
+        };
+        match op.facts().gradient {
+            GradientRule::None { .. } => Err(step.undefined()),
+            GradientRule::Partials => self.partials(step, op, above),
+            GradientRule::Adjoint | GradientRule::Factors | GradientRule::Solution | GradientRule::Spectrum => {
+                Err(not_written(op.name()))
+            }
+            GradientRule::MoveBack | GradientRule::PutBack | GradientRule::SumOfCopies => {
+                let view = op.as_view().ok_or_else(|| not_written(op.name()))?;
+                Ok(one(pull_view(&r, view, above, &first.shape)?))
+            }
+            GradientRule::OwnPart => self.own_parts(step, op, above),
+            GradientRule::SameOp => Ok(one(r.op(op.clone(), &[above], first.clone())?)),
+            // The condition is checked for the gradient as well.
+            GradientRule::FirstOnly => Ok(one(r.op(op.clone(), &[above, self.read(step, 1)?], first.clone())?)),
+            GradientRule::Products if op.as_reduction().is_none() => self.products(step, above),
+            GradientRule::Products => self.dots(step, op, above),
+            rule @ (GradientRule::Spread
+            | GradientRule::SpreadMean
+            | GradientRule::OtherFactors
+            | GradientRule::Deviation
+            | GradientRule::AtExtreme
+            | GradientRule::Direction
+            | GradientRule::Softmax
+            | GradientRule::SumsFromEnd) => Ok(one(match self.folding(step, op, first)? {
+                Folding::Reduction(reduction) => reduction.pull(above, &reduction.weight(rule)?)?,
+                Folding::Scan(scan) => scan.pull(above)?,
+            })),
+            GradientRule::AddAtIndex => {
+                let indexing = op.indexes().ok_or_else(|| not_written(op.name()))?;
+                let index = self.read(step, 1)?;
+                Ok(one(indices::added(&r, first, above, index, indexing, self.is_order(&step.args[1]))?))
+            }
+            GradientRule::Overwritten => self.overwritten(step, op, above, first),
+        }
+    }
+
+    /// Whether an index was made by sorting.
+    fn is_order(&self, source: &Source) -> bool {
+        match source {
+            Source::Step(step) => match &self.get(*step).made {
+                Made::Op(op) => op.is_order(),
+                Made::Watched | Made::Custom(_) => false,
+            },
+            Source::Read(_) | Source::Unread(_) | Source::Number(_) => false,
+        }
+    }
+
+    /// The arguments of an elementwise op and its value, for the expressions of its partial derivatives.
+    pub fn partial<'a>(&'a self, step: &Step) -> Partial<'a> {
+        let args = step.args.iter().map(|source| match source {
+            Source::Number(number) => Some(Term::Number(number.as_f64())),
+            source => self.array(source).cloned().map(Term::Array),
+        });
+        let (args, value) = (args.collect(), step.value.clone());
+        Partial { recorder: self.recorder(step), dtype: step.meta.dtype, args, value }
+    }
+
+    fn partials(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
+        let parts = op.partials();
+        if parts.is_empty() {
+            return Err(step.undefined());
+        }
+        let (r, partial) = (self.recorder(step), self.partial(step));
+        let mut shares = Shares::new();
+        for (slot, (source, part)) in step.args.iter().zip(parts).enumerate() {
+            let (Source::Step(_), Some(meta)) = (source, self.meta(source)) else { continue };
+            if meta.elements() == 0 {
+                continue;
+            }
+            if !meta.dtype.is_float() {
+                // The op that made the argument says that it has no derivative, unless nothing arrives there.
+                if !matches!(part.factor(), Factor::Zero) {
+                    shares.push((slot, above.clone()));
+                }
+                continue;
+            }
+            if let Some(share) = partial.times(above, part)? {
+                shares.push((slot, r.cast(&r.sum_to(&share, &meta.shape)?, meta.dtype)?));
+            }
+        }
+        Ok(shares)
+    }
+
+    /// The parts of a joined array, and the diagonal of a matrix that was made of it.
+    fn own_parts(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
+        let r = self.recorder(step);
+        let mut shares = Shares::new();
+        if let Some(k) = op.makes_diagonal() {
+            let shape = rules::diagonal(above.shape()?, k)?;
+            shares.push((0, r.view(above, View::Diagonal(k), shape)?));
+            return Ok(shares);
+        }
+        let dim = op.joins_along().ok_or_else(|| not_written(op.name()))?;
+        let mut start = 0;
+        for (slot, source) in step.args.iter().enumerate() {
+            let Some(meta) = self.meta(source) else { continue };
+            let len = meta.shape.dim(dim);
+            if let Source::Step(_) = source {
+                // Along a new dimension, the part has one axis more than the argument.
+                let part = r.part(above, dim, start, len)?;
+                shares.push((slot, r.reshape(&part, meta.shape.clone())?));
+            }
+            start += len;
+        }
+        Ok(shares)
+    }
+
+    /// By each factor of a matrix product, the product with the other one transposed.
+    fn products(&self, step: &Step, above: &Array) -> Result<Shares> {
+        let r = self.recorder(step);
+        let mut shares = Shares::new();
+        for (slot, source) in step.args.iter().enumerate() {
+            let (Source::Step(_), Some(meta)) = (source, self.meta(source)) else { continue };
+            let other = r.transpose(self.read(step, 1 - slot)?)?;
+            let share = if slot == 0 { r.matmul(above, &other)? } else { r.matmul(&other, above)? };
+            shares.push((slot, r.sum_to(&share, &meta.shape)?));
+        }
+        Ok(shares)
+    }
+
+    /// The factors of a dot product as its rule weighs them: 0 where a pair is left out.
+    pub fn other_factor(&self, step: &Step, op: &Op, slot: usize) -> Result<Array> {
+        let r = self.recorder(step);
+        let other = self.read(step, 1 - slot)?;
+        let Some((_, _, Nan::Omit)) = op.as_reduction() else { return Ok(other.clone()) };
+        let missing = r.binary(ElementOp::Or, &r.is_nan(other)?, &r.is_nan(self.read(step, slot)?)?)?;
+        r.select(&missing, 0.0, other)
+    }
+
+    fn dots(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
+        let r = self.recorder(step);
+        let followed = step.args.iter().enumerate().filter(|(_, source)| matches!(source, Source::Step(_)));
+        followed
+            .map(|(slot, _)| Ok((slot, r.binary(ElementOp::Mul, &self.other_factor(step, op, slot)?, above)?)))
+            .collect()
+    }
+
+    /// The reduction or scan that a step is.
+    pub fn folding<'a>(&'a self, step: &Step, op: &Op, meta: &'a Meta) -> Result<Folding<'a>> {
+        let (recorder, operand, value) = (self.recorder(step), self.array(&step.args[0]).cloned(), step.value.clone());
+        if let Some((op, dims, nan)) = op.as_reduction() {
+            return Ok(Folding::Reduction(Reduction { recorder, op, dims, nan, meta, operand, value }));
+        }
+        let (op, dim, nan, reverse) = op.as_scan().ok_or_else(|| not_written(op.name()))?;
+        Ok(Folding::Scan(Scan { recorder, op, dim, nan, reverse, meta, operand, value }))
+    }
+
+    /// By the base, what arrives with zeros where it was overwritten; by the value, what arrives there.
+    fn overwritten(&self, step: &Step, op: &Op, above: &Array, base: &Meta) -> Result<Shares> {
+        let r = self.recorder(step);
+        let mut shares = Shares::new();
+        let zero = r.zeros(Meta { dtype: base.dtype, shape: Shape::scalar() })?;
+        let value_slot = step.args.len() - 1;
+        let (at_base, at_value) = match op.overwrites_slice() {
+            Some(slice) => (r.op(op.clone(), &[above, &zero], base.clone())?, r.slice(above, slice)?),
+            None => {
+                let indexing = op.indexes().ok_or_else(|| not_written(op.name()))?;
+                let index = self.read(step, 1)?;
+                (r.op(op.clone(), &[above, index, &zero], base.clone())?, indices::written(&r, above, index, indexing)?)
+            }
+        };
+        if let Source::Step(_) = step.args[0] {
+            shares.push((0, at_base));
+        }
+        if let (Source::Step(_), Some(meta)) = (&step.args[value_slot], self.meta(&step.args[value_slot])) {
+            shares.push((value_slot, r.sum_to(&at_value, &meta.shape)?));
+        }
+        Ok(shares)
+    }
+}
+
+/// A step that folds its operand.
+pub(super) enum Folding<'a> {
+    Reduction(Reduction<'a>),
+    Scan(Scan<'a>),
+}
+
+/// What arrives at an array of a shape through a view of it.
+fn pull_view(r: &Recorder<'_>, view: &View, above: &Array, shape: &Shape) -> Result<Array> {
+    match view {
+        View::Reshape => r.reshape(above, shape.clone()),
+        View::Permute(order) => {
+            let mut back: SmallVec<[usize; 4]> = SmallVec::from_elem(0, order.len());
+            for (to, &from) in order.iter().enumerate() {
+                back[usize::from(from)] = to;
+            }
+            r.reshape(&r.permute(above, &back)?, shape.clone())
+        }
+        View::Slice(slice) => r.placed(above, shape, slice),
+        View::Broadcast => r.sum_to(above, shape),
+        View::Repmat => untiled(r, above, shape),
+        View::CircShift(shifts) => {
+            let back = shifts.iter().enumerate().map(|(d, &by)| (shape.dim(d) - by) % shape.dim(d).max(1));
+            let back: Vec<usize> = back.collect();
+            r.view(above, View::CircShift(back.as_slice().into()), shape.clone())
+        }
+        View::Diagonal(k) => on_diagonal(r, above, shape, *k),
+    }
+}
+
+/// The sum of the tiles of an array whose first tile has a shape.
+fn untiled(r: &Recorder<'_>, above: &Array, shape: &Shape) -> Result<Array> {
+    let tiled = above.shape()?.clone();
+    let mut extents: SmallVec<[usize; 8]> = SmallVec::new();
+    let mut tiles = 0;
+    for d in 0..tiled.rank() {
+        let extent = shape.dim(d);
+        extents.push(extent);
+        if tiled.dim(d) != extent {
+            tiles |= 1 << extents.len();
+            extents.push(tiled.dim(d) / extent.max(1));
+        }
+    }
+    let apart = r.reshape(above, Shape::new(&extents)?)?;
+    r.reshape(&r.reduce(&apart, ReduceOp::Sum, tiles, Nan::Include)?, shape.clone())
+}
+
+/// A matrix of zeros of a shape, with a column on its `k`-th diagonal.
+fn on_diagonal(r: &Recorder<'_>, column: &Array, shape: &Shape, k: i64) -> Result<Array> {
+    let own = column.meta()?;
+    let square = rules::with_diagonal(own.elements(), k)?;
+    let mut matrix = r.op(Op::MakeDiagonal(k), &[column], Meta { dtype: own.dtype, shape: square.clone() })?;
+    for d in 0..2 {
+        let (have, want) = (square.dim(d), shape.dim(d));
+        matrix = match have > want {
+            true => r.part(&matrix, d, 0, want)?,
+            false => r.padded(&matrix, d, 0, want - have)?,
+        };
+    }
+    Ok(matrix)
+}

@@ -1,0 +1,163 @@
+//! Forward mode: from tangents of the watched arrays to the tangent of a value, step by step, the earliest first.
+//!
+//! In: the steps of a watch, and tangents of its watched arrays. Out: the tangent of a value, as an ordinary array.
+//! Must hold: PUSH-1: a tangent has the dtype and the shape of its value; one that is missing is zero. Otherwise as
+//! PULL-3.
+
+use super::log::{Leading, Log, Made, Pause, Source, Step};
+use super::pull::{Folding, Steps};
+use super::reductions::not_written;
+use crate::array::handle::Array;
+use crate::array::tape::Home;
+use crate::error::Result;
+use crate::graph::gradient::GradientRule;
+use crate::graph::{ElementOp, Meta, Nan, Op, ReduceOp};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Tangents of values, by their steps; those that are zero are missing.
+type Tangents = FxHashMap<u32, Array>;
+
+/// The tangent of the value of a step, given those of watched arrays by their steps.
+pub(super) fn push(home: &Arc<Home>, log: &Log, end: u32, mut tangents: Tangents) -> Result<Option<Array>> {
+    let _pause = Pause::only(log);
+    let steps = Steps { home: home.clone(), steps: log.leading_to(std::iter::once(end)) };
+    for Leading { number, step, passes } in &steps.steps {
+        if step.meta.elements() == 0 || !passes || steps.reads_nothing(step) {
+            continue;
+        }
+        if !step.meta.dtype.is_float() {
+            return Err(step.undefined());
+        }
+        let tangent = match &step.made {
+            Made::Watched => continue,
+            Made::Op(op) => steps.tangent(step, op, &tangents),
+            Made::Custom(custom) => {
+                let args = steps.values(step);
+                let of_args = step.args.iter().zip(&args).map(|(source, array)| match tangent_of(source, &tangents) {
+                    Some(tangent) => Ok(tangent.clone()),
+                    None => steps.recorder(step).zeros(array.meta()?.clone()),
+                });
+                of_args.collect::<Result<Vec<Array>>>().and_then(|of_args| custom.push(&args, &of_args)).map(Some)
+            }
+        };
+        if let Some(tangent) = tangent.map_err(|error| step.named(error))? {
+            tangents.insert(*number, tangent);
+        }
+    }
+    Ok(tangents.remove(&end))
+}
+
+fn tangent_of<'a>(source: &Source, tangents: &'a Tangents) -> Option<&'a Array> {
+    match source {
+        Source::Step(step) => tangents.get(step),
+        Source::Read(_) | Source::Unread(_) | Source::Number(_) => None,
+    }
+}
+
+impl Steps {
+    /// The tangent of an op's value; `None` where it is zero.
+    fn tangent(&self, step: &Step, op: &Op, tangents: &Tangents) -> Result<Option<Array>> {
+        let r = self.recorder(step);
+        let of = |slot: usize| step.args.get(slot).and_then(|source| tangent_of(source, tangents));
+        let (first, meta) = (of(0), step.meta.clone());
+        let Some(operand) = step.args.first().and_then(|source| self.meta(source)) else {
+            return self.sum_of_partials(step, op, tangents);
+        };
+        match op.facts().gradient {
+            GradientRule::None { .. } => Err(step.undefined()),
+            GradientRule::Adjoint | GradientRule::Factors | GradientRule::Solution | GradientRule::Spectrum => {
+                Err(not_written(op.name()))
+            }
+            GradientRule::Partials => self.sum_of_partials(step, op, tangents),
+            GradientRule::MoveBack | GradientRule::PutBack | GradientRule::SumOfCopies | GradientRule::SameOp => {
+                first.map(|tangent| r.op(op.clone(), &[tangent], meta)).transpose()
+            }
+            GradientRule::OwnPart => self.same_op(step, op, tangents),
+            GradientRule::FirstOnly => {
+                first.map(|tangent| r.op(op.clone(), &[tangent, self.read(step, 1)?], meta)).transpose()
+            }
+            GradientRule::AddAtIndex => {
+                first.map(|tangent| r.op(op.clone(), &[tangent, self.read(step, 1)?], meta)).transpose()
+            }
+            GradientRule::Overwritten => self.same_op(step, op, tangents),
+            GradientRule::Products => self.sum_of_products(step, op, tangents),
+            rule @ (GradientRule::Spread
+            | GradientRule::SpreadMean
+            | GradientRule::OtherFactors
+            | GradientRule::Deviation
+            | GradientRule::AtExtreme
+            | GradientRule::Direction
+            | GradientRule::Softmax
+            | GradientRule::SumsFromEnd) => {
+                let Some(tangent) = first else { return Ok(None) };
+                Ok(Some(match self.folding(step, op, operand)? {
+                    Folding::Reduction(reduction) => reduction.push(tangent, &reduction.weight(rule)?)?,
+                    Folding::Scan(scan) => scan.push(tangent)?,
+                }))
+            }
+        }
+    }
+
+    /// The same op on the tangents of the arguments that have any, zeros for the others, and the same index.
+    fn same_op(&self, step: &Step, op: &Op, tangents: &Tangents) -> Result<Option<Array>> {
+        let r = self.recorder(step);
+        if step.args.iter().all(|source| tangent_of(source, tangents).is_none()) {
+            return Ok(None);
+        }
+        let index = op.indexes().map(|_| 1);
+        let args = step.args.iter().enumerate().map(|(slot, source)| match tangent_of(source, tangents) {
+            _ if index == Some(slot) => self.read(step, slot).cloned(),
+            Some(tangent) => Ok(tangent.clone()),
+            None => {
+                let meta = self.meta(source).ok_or_else(|| not_written(op.name()))?;
+                r.zeros(Meta { dtype: step.meta.dtype, shape: meta.shape.clone() })
+            }
+        });
+        let args = args.collect::<Result<SmallVec<[Array; 4]>>>()?;
+        let args: SmallVec<[&Array; 4]> = args.iter().collect();
+        r.op(op.clone(), &args, step.meta.clone()).map(Some)
+    }
+
+    fn sum_of_partials(&self, step: &Step, op: &Op, tangents: &Tangents) -> Result<Option<Array>> {
+        let parts = op.partials();
+        if parts.is_empty() {
+            return Err(step.undefined());
+        }
+        let (r, partial) = (self.recorder(step), self.partial(step));
+        let mut sum: Option<Array> = None;
+        for (source, part) in step.args.iter().zip(parts) {
+            let Some(tangent) = tangent_of(source, tangents) else { continue };
+            let tangent = r.expand(&r.cast(tangent, step.meta.dtype)?, &step.meta.shape)?;
+            let Some(share) = partial.times(&tangent, part)? else { continue };
+            sum = Some(match sum {
+                None => share,
+                Some(sum) => r.binary(ElementOp::Add, &sum, &share)?,
+            });
+        }
+        Ok(sum)
+    }
+
+    /// The tangents of both factors, each times the other factor.
+    fn sum_of_products(&self, step: &Step, op: &Op, tangents: &Tangents) -> Result<Option<Array>> {
+        let r = self.recorder(step);
+        let mut sum: Option<Array> = None;
+        for slot in 0..2 {
+            let Some(tangent) = tangent_of(&step.args[slot], tangents) else { continue };
+            let share = match op.as_reduction() {
+                Some((_, dims, _)) => {
+                    let products = r.binary(ElementOp::Mul, tangent, &self.other_factor(step, op, slot)?)?;
+                    r.reduce(&products, ReduceOp::Sum, dims, Nan::Include)?
+                }
+                None if slot == 0 => r.matmul(tangent, self.read(step, 1)?)?,
+                None => r.matmul(self.read(step, 0)?, tangent)?,
+            };
+            sum = Some(match sum {
+                None => share,
+                Some(sum) => r.binary(ElementOp::Add, &sum, &share)?,
+            });
+        }
+        Ok(sum)
+    }
+}

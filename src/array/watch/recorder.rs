@@ -1,0 +1,237 @@
+//! The ops that rules are written in: ordinary ops of the session, recorded at the line of the op that is differentiated.
+//!
+//! In: arrays without faults. Out: arrays without faults, or the error of the op that could not be recorded.
+
+use crate::array::handle::Array;
+use crate::array::operand::Operand;
+use crate::array::record::{At, Input, apply, cast_in, node};
+use crate::array::structure::{matmul, whole, zeros};
+use crate::array::tape::Home;
+use crate::error::Result;
+use crate::graph::rules::{self, has_dim};
+use crate::graph::{DType, DimSet, ElementOp, Meta, Nan, Op, ReduceOp, Scalar, ScanOp, Shape, SliceDim, View};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Records ops of one session at one line.
+#[derive(Clone, Copy)]
+pub(super) struct Recorder<'a> {
+    pub home: &'a Arc<Home>,
+    pub at: At,
+}
+
+impl Recorder<'_> {
+    /// An elementwise op.
+    pub fn apply(&self, op: ElementOp, operands: &mut [Operand<'_>]) -> Result<Array> {
+        apply(op, operands, self.at).checked()
+    }
+
+    /// An op of two operands.
+    pub fn binary<'b>(&self, op: ElementOp, a: impl Into<Operand<'b>>, b: impl Into<Operand<'b>>) -> Result<Array> {
+        self.apply(op, &mut [a.into(), b.into()])
+    }
+
+    /// The array times a number of its dtype.
+    pub fn scaled(&self, array: &Array, factor: f64) -> Result<Array> {
+        self.binary(ElementOp::Mul, array, self.number(array.dtype()?, factor))
+    }
+
+    /// `yes` where the mask is true, `no` elsewhere.
+    pub fn select<'b>(
+        &self,
+        mask: &'b Array,
+        yes: impl Into<Operand<'b>>,
+        no: impl Into<Operand<'b>>,
+    ) -> Result<Array> {
+        self.apply(ElementOp::Select, &mut [mask.into(), yes.into(), no.into()])
+    }
+
+    /// Whether elements are NaN.
+    pub fn is_nan(&self, array: &Array) -> Result<Array> {
+        self.apply(ElementOp::IsNan, &mut [array.into()])
+    }
+
+    /// A number as one of the dtype holds it, so that strict promotion finds nothing to lose.
+    pub fn number(&self, dtype: DType, number: f64) -> Operand<'static> {
+        Scalar::F64(number).cast(dtype).as_f64().into()
+    }
+
+    /// Any op, by its attributes.
+    pub fn op(&self, op: Op, inputs: &[&Array], meta: Meta) -> Result<Array> {
+        let inputs: SmallVec<[Input<'_>; 4]> = inputs.iter().map(|array| Input::Array(array)).collect();
+        node(self.home, op, &inputs, meta, self.at).checked()
+    }
+
+    /// One number everywhere.
+    pub fn full(&self, meta: Meta, number: f64) -> Result<Array> {
+        let number = Scalar::F64(number).cast(meta.dtype);
+        node(self.home, Op::Fill, &[Input::Number(number)], meta, self.at).checked()
+    }
+
+    /// Zeros.
+    pub fn zeros(&self, meta: Meta) -> Result<Array> {
+        zeros(self.home, meta, self.at).checked()
+    }
+
+    /// 0, 1, 2 … (u32) under a shape.
+    pub fn positions(&self, shape: Shape) -> Result<Array> {
+        let meta = Meta { dtype: DType::U32, shape };
+        let inputs = [Input::Number(Scalar::U32(0)), Input::Number(Scalar::U32(1))];
+        node(self.home, Op::Iota, &inputs, meta, self.at).checked()
+    }
+
+    /// The positions along some dimensions (u32), counted in memory order over these, with extents of 1 elsewhere.
+    pub fn positions_along(&self, shape: &Shape, dims: DimSet) -> Result<Array> {
+        let extent = |d: usize| if has_dim(dims, d) { shape.dim(d) } else { 1 };
+        let extents: SmallVec<[usize; 4]> = (0..shape.rank()).map(extent).collect();
+        self.positions(Shape::new(&extents)?)
+    }
+
+    pub fn cast(&self, array: &Array, dtype: DType) -> Result<Array> {
+        cast_in(self.home, array, dtype, self.at).checked()
+    }
+
+    pub fn view(&self, array: &Array, view: View, shape: Shape) -> Result<Array> {
+        array.view(self.home, view, shape, self.at).checked()
+    }
+
+    pub fn reshape(&self, array: &Array, shape: Shape) -> Result<Array> {
+        self.view(array, View::Reshape, shape)
+    }
+
+    /// The array expanded to a shape.
+    pub fn expand(&self, array: &Array, shape: &Shape) -> Result<Array> {
+        if array.shape()? == shape {
+            return Ok(array.clone());
+        }
+        // A number that is known is no operand of kernels.
+        match array.0.host.as_deref().filter(|data| data.len() == 1) {
+            Some(data) => {
+                let meta = Meta { dtype: data.dtype(), shape: shape.clone() };
+                node(self.home, Op::Fill, &[Input::Number(data.scalar(0))], meta, self.at).checked()
+            }
+            None => self.view(array, View::Broadcast, shape.clone()),
+        }
+    }
+
+    /// Sums along the dimensions in which `shape` has one element and the array has not: the adjoint of expanding.
+    pub fn sum_to(&self, array: &Array, shape: &Shape) -> Result<Array> {
+        let own = array.shape()?;
+        let dims = (0..own.rank()).filter(|&d| own.dim(d) != shape.dim(d)).fold(0, |set, d| set | 1 << d);
+        self.reduce(array, ReduceOp::Sum, dims, Nan::Include)
+    }
+
+    /// A reduction over dimensions.
+    pub fn reduce(&self, array: &Array, op: ReduceOp, dims: DimSet, nan: Nan) -> Result<Array> {
+        if dims == 0 {
+            return Ok(array.clone());
+        }
+        let shape = array.shape()?;
+        let dims: SmallVec<[usize; 4]> = (0..shape.rank()).filter(|&d| has_dim(dims, d)).collect();
+        crate::array::reduce::reduce(array, op, &dims[..], nan, self.at).checked()
+    }
+
+    /// A scan along a dimension, NaN included.
+    pub fn scan(&self, array: &Array, op: ScanOp, dim: usize, reverse: bool) -> Result<Array> {
+        let meta = array.meta()?.clone();
+        match meta.shape.dim(dim) {
+            0 | 1 => Ok(array.clone()),
+            _ => self.op(Op::Scan { op, dim: dim as u8, nan: Nan::Include, reverse }, &[array], meta),
+        }
+    }
+
+    /// A permutation of dimensions.
+    pub fn permute(&self, array: &Array, order: &[usize]) -> Result<Array> {
+        let (shape, order) = rules::permuted(array.shape()?, order)?;
+        self.view(array, View::Permute(order.as_slice().into()), shape)
+    }
+
+    /// The first two dimensions exchanged.
+    pub fn transpose(&self, array: &Array) -> Result<Array> {
+        let mut order: SmallVec<[usize; 4]> = (0..array.shape()?.axes()).collect();
+        order.swap(0, 1);
+        self.permute(array, &order)
+    }
+
+    pub fn matmul(&self, a: &Array, b: &Array) -> Result<Array> {
+        matmul(a, b, self.at).checked()
+    }
+
+    pub fn slice(&self, array: &Array, dims: &[SliceDim]) -> Result<Array> {
+        array.sliced(self.home, SmallVec::from_slice(dims), self.at)
+    }
+
+    /// `len` slices along a dimension from `start`.
+    pub fn part(&self, array: &Array, dim: usize, start: usize, len: usize) -> Result<Array> {
+        array.slice_dim(dim, start, len, self.at)
+    }
+
+    /// Arrays joined along a dimension; those without elements are left out.
+    pub fn join(&self, dim: usize, parts: &[&Array]) -> Result<Array> {
+        let parts: SmallVec<[&Array; 4]> =
+            parts.iter().copied().filter(|part| part.elements().is_ok_and(|elements| elements > 0)).collect();
+        if let [one] = parts[..] {
+            return Ok(one.clone());
+        }
+        let shapes = parts.iter().map(|part| part.shape()).collect::<Result<SmallVec<[&Shape; 4]>>>()?;
+        let meta = Meta { dtype: parts[0].dtype()?, shape: rules::joined(&shapes, dim)? };
+        self.op(Op::Cat { dim: dim as u8 }, &parts, meta)
+    }
+
+    /// The array with zeros before and behind it along a dimension.
+    pub fn padded(&self, array: &Array, dim: usize, before: usize, behind: usize) -> Result<Array> {
+        let own = array.meta()?;
+        if before == 0 && behind == 0 {
+            return Ok(array.clone());
+        }
+        let zeros = |count: usize| {
+            let shape = with_extent(&own.shape, dim, count)?;
+            self.zeros(Meta { dtype: own.dtype, shape })
+        };
+        self.join(dim, &[&zeros(before)?, array, &zeros(behind)?])
+    }
+
+    /// Zeros of a shape with the array at a slice of it.
+    pub fn placed(&self, array: &Array, shape: &Shape, slice: &[SliceDim]) -> Result<Array> {
+        let meta = Meta { dtype: array.dtype()?, shape: shape.clone() };
+        if slice.iter().any(|dim| dim.step != 1 && dim.step != -1) {
+            // Every second element and the like: zeros that are overwritten.
+            return self.op(Op::AssignSlice(slice.into()), &[&self.zeros(meta.clone())?, array], meta);
+        }
+        let mut placed = array.clone();
+        let backwards = slice.iter().any(|dim| dim.step < 0 && dim.len > 1);
+        if backwards {
+            let mut flipped = whole(array.shape()?);
+            for (own, dim) in flipped.iter_mut().zip(slice) {
+                if dim.step < 0 && dim.len > 1 {
+                    *own = SliceDim { start: dim.len - 1, step: -1, len: dim.len };
+                }
+            }
+            placed = self.slice(&placed, &flipped)?;
+        }
+        for (d, dim) in slice.iter().enumerate() {
+            let first = if dim.step < 0 { dim.start + 1 - dim.len } else { dim.start };
+            placed = self.padded(&placed, d, first, shape.dim(d) - first - dim.len)?;
+        }
+        // The slice may have named fewer axes.
+        self.reshape(&placed, shape.clone())
+    }
+
+    /// Elements at an index (a column of integers) along a dimension.
+    pub fn taken(&self, array: &Array, dim: usize, index: &Array) -> Result<Array> {
+        let own = array.meta()?;
+        let shape = with_extent(&own.shape, dim, index.elements()?)?;
+        let meta = Meta { dtype: own.dtype, shape };
+        self.op(Op::Take { dim: Some(dim as u8) }, &[array, index], meta)
+    }
+}
+
+/// The shape with another extent in one dimension.
+pub(super) fn with_extent(shape: &Shape, dim: usize, extent: usize) -> Result<Shape> {
+    let mut dims: SmallVec<[usize; 4]> = SmallVec::from_slice(shape.dims());
+    while dims.len() <= dim {
+        dims.push(1);
+    }
+    dims[dim] = extent;
+    Ok(Shape::new(&dims)?.with_axes(shape.axes().max(dim + 1)))
+}

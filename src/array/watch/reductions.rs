@@ -1,0 +1,229 @@
+//! Derivatives of reductions. A reduction's derivative by an element of its operand is that element's weight: what
+//! arrives from above is multiplied by it on the way back, and tangents are multiplied by it and summed on the way forth.
+
+use super::recorder::{Recorder, with_extent};
+use crate::array::handle::Array;
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::gradient::GradientRule;
+use crate::graph::rules::has_dim;
+use crate::graph::{DType, DimSet, ElementOp, Meta, Nan, ReduceOp, ScanOp, Shape};
+use smallvec::SmallVec;
+
+/// The weights of a reduction's elements.
+pub(super) enum Weight {
+    /// The same number for all.
+    Number(f64),
+    /// 1 where a mask is true, 0 elsewhere.
+    Where(Array),
+    /// As an array says; it expands to the operand.
+    Array(Array),
+}
+
+/// A reduction of one array.
+pub(super) struct Reduction<'a> {
+    pub recorder: Recorder<'a>,
+    pub op: ReduceOp,
+    pub dims: DimSet,
+    pub nan: Nan,
+    /// What the operand is.
+    pub meta: &'a Meta,
+    /// The operand and the value, where the rule reads them.
+    pub operand: Option<Array>,
+    pub value: Option<Array>,
+}
+
+impl Reduction<'_> {
+    /// What arrives at the operand.
+    pub fn pull(&self, above: &Array, weight: &Weight) -> Result<Array> {
+        let r = &self.recorder;
+        match weight {
+            Weight::Number(factor) => {
+                let scaled = if *factor == 1.0 { above.clone() } else { r.scaled(above, *factor)? };
+                r.expand(&scaled, &self.meta.shape)
+            }
+            Weight::Where(mask) => r.select(mask, above, 0.0),
+            Weight::Array(weights) => r.binary(ElementOp::Mul, weights, above),
+        }
+    }
+
+    /// The tangent of the value.
+    pub fn push(&self, tangent: &Array, weight: &Weight) -> Result<Array> {
+        let r = &self.recorder;
+        let sum = |array: &Array| r.reduce(array, ReduceOp::Sum, self.dims, Nan::Include);
+        match weight {
+            Weight::Number(factor) => {
+                let sum = sum(tangent)?;
+                if *factor == 1.0 { Ok(sum) } else { r.scaled(&sum, *factor) }
+            }
+            Weight::Where(mask) => sum(&r.select(mask, tangent, 0.0)?),
+            Weight::Array(weights) => sum(&r.binary(ElementOp::Mul, weights, tangent)?),
+        }
+    }
+
+    /// The weights of the elements, by the op's rule.
+    pub fn weight(&self, rule: GradientRule) -> Result<Weight> {
+        let r = &self.recorder;
+        match rule {
+            GradientRule::Spread => match self.nan {
+                Nan::Include => Ok(Weight::Number(1.0)),
+                Nan::Omit => self.counts().map(Weight::Where),
+            },
+            GradientRule::SpreadMean => match self.nan {
+                Nan::Include => Ok(Weight::Number(1.0 / self.reduced() as f64)),
+                Nan::Omit => {
+                    let share = r.binary(ElementOp::Div, r.number(self.meta.dtype, 1.0), &self.count()?)?;
+                    r.select(&self.counts()?, &share, 0.0).map(Weight::Array)
+                }
+            },
+            GradientRule::OtherFactors => self.other_factors().map(Weight::Array),
+            GradientRule::Deviation => self.deviation().map(Weight::Array),
+            GradientRule::AtExtreme => self.at_extreme().map(Weight::Where),
+            GradientRule::Direction => {
+                let value = self.value();
+                let direction = r.binary(ElementOp::Div, &self.without_nan(0.0)?, value)?;
+                // The norm of nothing but zeros has no direction.
+                let is_zero = r.binary(ElementOp::Eq, value, 0.0)?;
+                r.select(&is_zero, 0.0, &direction).map(Weight::Array)
+            }
+            GradientRule::Softmax => {
+                let value = self.value();
+                // Of elements that are all -inf, none has a share.
+                let nothing = r.binary(ElementOp::Eq, value, f64::NEG_INFINITY)?;
+                let value = r.select(&nothing, 0.0, value)?;
+                let below = r.binary(ElementOp::Sub, &self.without_nan(f64::NEG_INFINITY)?, &value)?;
+                r.apply(ElementOp::Exp, &mut [below.into()]).map(Weight::Array)
+            }
+            GradientRule::None { .. }
+            | GradientRule::Partials
+            | GradientRule::MoveBack
+            | GradientRule::PutBack
+            | GradientRule::SumOfCopies
+            | GradientRule::OwnPart
+            | GradientRule::SameOp
+            | GradientRule::FirstOnly
+            | GradientRule::SumsFromEnd
+            | GradientRule::Products
+            | GradientRule::AddAtIndex
+            | GradientRule::Adjoint
+            | GradientRule::Factors
+            | GradientRule::Solution
+            | GradientRule::Spectrum
+            | GradientRule::Overwritten => Err(not_written(self.op.facts().name)),
+        }
+    }
+
+    fn operand(&self) -> &Array {
+        self.operand.as_ref().expect("GRAD-1: an operand that a rule reads is kept")
+    }
+
+    fn value(&self) -> &Array {
+        self.value.as_ref().expect("GRAD-1: a value that a rule reads is kept")
+    }
+
+    /// How many elements each value is computed from.
+    fn reduced(&self) -> usize {
+        let shape = &self.meta.shape;
+        (0..shape.rank()).filter(|&d| has_dim(self.dims, d)).map(|d| shape.dim(d)).product()
+    }
+
+    /// Which elements are no NaN.
+    fn counts(&self) -> Result<Array> {
+        let is_nan = self.recorder.is_nan(self.operand())?;
+        self.recorder.apply(ElementOp::Not, &mut [is_nan.into()])
+    }
+
+    /// How many elements are no NaN, in the operand's dtype.
+    fn count(&self) -> Result<Array> {
+        let r = &self.recorder;
+        let counts = r.cast(&self.counts()?, self.meta.dtype)?;
+        r.reduce(&counts, ReduceOp::Sum, self.dims, Nan::Include)
+    }
+
+    /// The operand, with a number for NaN that is left out.
+    fn without_nan(&self, number: f64) -> Result<Array> {
+        match self.nan {
+            Nan::Include => Ok(self.operand().clone()),
+            Nan::Omit => self.recorder.select(&self.recorder.is_nan(self.operand())?, number, self.operand()),
+        }
+    }
+
+    /// The products of the other elements: of those before an element and those behind it, so that zeros are no case of
+    /// their own.
+    fn other_factors(&self) -> Result<Array> {
+        let r = &self.recorder;
+        let shape = &self.meta.shape;
+        let (inside, outside): (Vec<usize>, Vec<usize>) = (0..shape.rank()).partition(|&d| has_dim(self.dims, d));
+        let order: SmallVec<[usize; 4]> = inside.iter().chain(&outside).copied().collect();
+        let lines = r.permute(&self.without_nan(1.0)?, &order)?;
+        let moved = lines.shape()?.clone();
+        let count = self.reduced();
+        let lines = r.reshape(&lines, Shape::new(&[count, shape.elements() / count])?)?;
+        let one = Meta { dtype: self.meta.dtype, shape: with_extent(lines.shape()?, 0, 1)? };
+        let one = r.full(one, 1.0)?;
+        let before = r.part(&r.scan(&lines, ScanOp::Prod, 0, false)?, 0, 0, count - 1)?;
+        let behind = r.part(&r.scan(&lines, ScanOp::Prod, 0, true)?, 0, 1, count - 1)?;
+        let others = r.binary(ElementOp::Mul, &r.join(0, &[&one, &before])?, &r.join(0, &[&behind, &one])?)?;
+        let mut back: SmallVec<[usize; 4]> = SmallVec::from_elem(0, order.len());
+        for (to, &from) in order.iter().enumerate() {
+            back[from] = to;
+        }
+        let others = r.permute(&r.reshape(&others, moved)?, &back)?;
+        match self.nan {
+            Nan::Include => Ok(others),
+            Nan::Omit => r.select(&r.is_nan(self.operand())?, 0.0, &others),
+        }
+    }
+
+    /// The distances from the mean, times what a variance or a deviation makes of them.
+    fn deviation(&self) -> Result<Array> {
+        let r = &self.recorder;
+        let dtype = self.meta.dtype;
+        let mean = r.reduce(self.operand(), ReduceOp::Mean, self.dims, self.nan)?;
+        let mut distance = r.binary(ElementOp::Sub, self.operand(), &mean)?;
+        if self.nan == Nan::Omit {
+            distance = r.select(&r.is_nan(&distance)?, 0.0, &distance)?;
+        }
+        let (ddof, is_variance) = match self.op {
+            ReduceOp::Var { ddof } => (ddof, true),
+            ReduceOp::Std { ddof } => (ddof, false),
+            other => return Err(not_written(other.facts().name)),
+        };
+        // Each is divided by the degrees of freedom, at least 1.
+        let free = match self.nan {
+            Nan::Include => {
+                let free = self.reduced().saturating_sub(usize::from(ddof)).max(1);
+                r.full(Meta { dtype, shape: Shape::scalar() }, free as f64)?
+            }
+            Nan::Omit => {
+                let free = r.binary(ElementOp::Sub, &self.count()?, r.number(dtype, f64::from(ddof)))?;
+                r.binary(ElementOp::Max, &free, 1.0)?
+            }
+        };
+        if is_variance {
+            return r.scaled(&r.binary(ElementOp::Div, &distance, &free)?, 2.0);
+        }
+        let value = self.value();
+        let weights = r.binary(ElementOp::Div, &distance, &r.binary(ElementOp::Mul, value, &free)?)?;
+        // Equal elements deviate by nothing, in no direction.
+        let is_zero = r.binary(ElementOp::Eq, value, 0.0)?;
+        r.select(&is_zero, 0.0, &weights)
+    }
+
+    /// Where the first of the least or greatest elements is.
+    fn at_extreme(&self) -> Result<Array> {
+        let r = &self.recorder;
+        let position = match self.op {
+            ReduceOp::Min => ReduceOp::ArgMin,
+            ReduceOp::Max => ReduceOp::ArgMax,
+            other => return Err(not_written(other.facts().name)),
+        };
+        let taken = r.reduce(self.operand(), position, self.dims, self.nan)?;
+        debug_assert_eq!(taken.dtype()?, DType::U32);
+        r.binary(ElementOp::Eq, &r.positions_along(&self.meta.shape, self.dims)?, &taken)
+    }
+}
+
+/// The error of an op whose rule no part of this module records.
+pub(super) fn not_written(op: &'static str) -> Error {
+    Error::new(ErrorKind::Unsupported, "its derivative is not recorded by this version").with_op(op)
+}

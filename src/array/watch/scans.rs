@@ -1,0 +1,194 @@
+//! Derivatives of scans, and sums over the elements of a line that share a label.
+
+use super::recorder::{Recorder, with_extent};
+use crate::array::handle::Array;
+use crate::error::Result;
+use crate::graph::{DType, ElementOp, Meta, Nan, Op, ScanOp};
+
+/// Elements that a pass of [`sums_by_label`] adds up.
+const FAN_IN: usize = 4;
+
+/// A scan of an array.
+pub(super) struct Scan<'a> {
+    pub recorder: Recorder<'a>,
+    pub op: ScanOp,
+    pub dim: usize,
+    pub nan: Nan,
+    pub reverse: bool,
+    pub meta: &'a Meta,
+    /// The operand and the value, where the rule reads them.
+    pub operand: Option<Array>,
+    pub value: Option<Array>,
+}
+
+impl Scan<'_> {
+    /// What arrives at the operand.
+    pub fn pull(&self, above: &Array) -> Result<Array> {
+        let r = &self.recorder;
+        match self.op {
+            ScanOp::Sum => {
+                let sums = r.scan(above, ScanOp::Sum, self.dim, !self.reverse)?;
+                self.where_counted(&sums)
+            }
+            ScanOp::Prod => {
+                let factors = self.factors()?;
+                // Before the first zero of a line an element's share is what passes through all products, over itself.
+                let passing = r.binary(ElementOp::Mul, above, self.value())?;
+                let shares = r.scan(&passing, ScanOp::Sum, self.dim, !self.reverse)?;
+                let shares = r.binary(ElementOp::Div, &shares, &factors.operand)?;
+                let passing = r.binary(ElementOp::Mul, above, &factors.products)?;
+                let at_zero = r.scan(&passing, ScanOp::Sum, self.dim, !self.reverse)?;
+                let at_zero = r.select(&factors.is_first_zero, &at_zero, 0.0)?;
+                self.where_counted(&r.select(&factors.is_before_zero, &shares, &at_zero)?)
+            }
+            ScanOp::Min | ScanOp::Max => {
+                let records = self.records()?;
+                let sums = sums_by_label(r, above, &records.latest, self.dim, !self.reverse)?;
+                r.select(&records.is_record, &sums, 0.0)
+            }
+        }
+    }
+
+    /// The tangent of the value.
+    pub fn push(&self, tangent: &Array) -> Result<Array> {
+        let r = &self.recorder;
+        match self.op {
+            ScanOp::Sum => r.scan(&self.where_counted(tangent)?, ScanOp::Sum, self.dim, self.reverse),
+            ScanOp::Prod => {
+                let factors = self.factors()?;
+                let tangent = self.where_counted(tangent)?;
+                let rates = r.binary(ElementOp::Div, &tangent, &factors.operand)?;
+                let rates = r.select(&factors.is_before_zero, &rates, 0.0)?;
+                let rates = r.scan(&rates, ScanOp::Sum, self.dim, self.reverse)?;
+                let before = r.binary(ElementOp::Mul, self.value(), &rates)?;
+                // From the first zero on, only its own tangent moves the products.
+                let zero = r.select(&factors.is_first_zero, &tangent, 0.0)?;
+                let zero = r.scan(&zero, ScanOp::Sum, self.dim, self.reverse)?;
+                let behind = r.binary(ElementOp::Mul, &factors.products, &zero)?;
+                r.select(&factors.is_before_zero, &before, &behind)
+            }
+            ScanOp::Min | ScanOp::Max => {
+                let mut index = self.records()?.latest;
+                if self.reverse {
+                    let last = self.meta.shape.dim(self.dim) as i64 - 1;
+                    index = r.binary(ElementOp::Sub, last, &index)?;
+                }
+                r.op(Op::TakeAlong { dim: self.dim as u8 }, &[tangent, &index], self.meta.clone())
+            }
+        }
+    }
+
+    fn operand(&self) -> &Array {
+        self.operand.as_ref().expect("GRAD-1: an operand that a rule reads is kept")
+    }
+
+    fn value(&self) -> &Array {
+        self.value.as_ref().expect("GRAD-1: a value that a rule reads is kept")
+    }
+
+    /// The array, with zeros at the elements that the scan left out.
+    fn where_counted(&self, array: &Array) -> Result<Array> {
+        match self.nan {
+            Nan::Include => Ok(array.clone()),
+            Nan::Omit => self.recorder.select(&self.recorder.is_nan(self.operand())?, 0.0, array),
+        }
+    }
+
+    fn factors(&self) -> Result<Factors> {
+        let r = &self.recorder;
+        let operand = match self.nan {
+            Nan::Include => self.operand().clone(),
+            Nan::Omit => r.select(&r.is_nan(self.operand())?, 1.0, self.operand())?,
+        };
+        let is_zero = r.binary(ElementOp::Eq, &operand, 0.0)?;
+        let zeros = r.scan(&r.cast(&is_zero, DType::U32)?, ScanOp::Sum, self.dim, self.reverse)?;
+        let is_first = r.binary(ElementOp::Eq, &zeros, 1i64)?;
+        let is_first_zero = r.binary(ElementOp::And, &is_first, &is_zero)?;
+        let is_before_zero = r.binary(ElementOp::Eq, &zeros, 0i64)?;
+        let others = r.select(&is_first_zero, 1.0, &operand)?;
+        let products = r.scan(&others, ScanOp::Prod, self.dim, self.reverse)?;
+        Ok(Factors { operand, is_before_zero, is_first_zero, products })
+    }
+
+    /// Where the running extreme changes, and since where it has held: the first of equal elements.
+    fn records(&self) -> Result<Records> {
+        let r = &self.recorder;
+        let shape = &self.meta.shape;
+        let (operand, value, extent) = (self.operand(), self.value(), shape.dim(self.dim));
+        // The running extreme just before each element. The first one is a record whatever stands before it.
+        let (start, from) = if self.reverse { (extent - 1, 1) } else { (0, 0) };
+        let shown = r.part(value, self.dim, from, extent - 1)?;
+        let edge = r.part(value, self.dim, start, 1)?;
+        let before = r.join(self.dim, &if self.reverse { [&shown, &edge] } else { [&edge, &shown] })?;
+        let beats = if self.op == ScanOp::Max { ElementOp::Gt } else { ElementOp::Lt };
+        let beats = r.binary(beats, operand, &before)?;
+        let (is_nan, was_nan) = (r.is_nan(operand)?, r.is_nan(&before)?);
+        let (from, to) = match self.nan {
+            Nan::Omit => (was_nan, is_nan),
+            Nan::Include => (is_nan, was_nan),
+        };
+        let changes = r.binary(ElementOp::And, &from, &r.apply(ElementOp::Not, &mut [to.into()])?)?;
+        let mut place = r.positions_along(shape, 1 << self.dim)?;
+        if self.reverse {
+            place = r.binary(ElementOp::Sub, extent as i64 - 1, &place)?;
+        }
+        let is_first = r.binary(ElementOp::Eq, &place, 0i64)?;
+        let is_record = r.binary(ElementOp::Or, &beats, &r.binary(ElementOp::Or, &changes, &is_first)?)?;
+        let marked = r.select(&is_record, &place, 0i64)?;
+        let latest = r.scan(&marked, ScanOp::Max, self.dim, self.reverse)?;
+        Ok(Records { is_record, latest })
+    }
+}
+
+/// What the derivatives of running products are made of.
+struct Factors {
+    /// The factors, 1 for NaN that is left out.
+    operand: Array,
+    /// Whether no factor so far is 0.
+    is_before_zero: Array,
+    /// Whether this is the first factor of its line that is 0.
+    is_first_zero: Array,
+    /// The running products without that factor.
+    products: Array,
+}
+
+/// Where a running extreme comes from.
+struct Records {
+    is_record: Array,
+    /// The place of the latest record (u32), counted in the direction of the scan.
+    latest: Array,
+}
+
+/// For each element the sum of those of its line, from itself to the end (`from_end`) or to the beginning, that have its
+/// label; equal labels are neighbours. A tree of passes adds up: the order of additions depends on sizes alone.
+pub(super) fn sums_by_label(
+    r: &Recorder<'_>,
+    values: &Array,
+    labels: &Array,
+    dim: usize,
+    from_end: bool,
+) -> Result<Array> {
+    let extent = values.shape()?.dim(dim);
+    let mut sums = values.clone();
+    let mut reach = 1;
+    while reach < extent {
+        let mut next = sums.clone();
+        for shift in (1..FAN_IN).map(|k| k * reach).take_while(|&shift| shift < extent) {
+            let (label, sum) = (shifted(r, labels, dim, shift, from_end)?, shifted(r, &sums, dim, shift, from_end)?);
+            let same = r.binary(ElementOp::Eq, &label, labels)?;
+            next = r.binary(ElementOp::Add, &next, &r.select(&same, &sum, 0.0)?)?;
+        }
+        sums = next;
+        reach *= FAN_IN;
+    }
+    Ok(sums)
+}
+
+/// The array moved along a dimension, towards its beginning or its end, with zeros behind what moved.
+fn shifted(r: &Recorder<'_>, array: &Array, dim: usize, by: usize, to_beginning: bool) -> Result<Array> {
+    let own = array.meta()?;
+    let extent = own.shape.dim(dim);
+    let kept = r.part(array, dim, if to_beginning { by } else { 0 }, extent - by)?;
+    let zeros = r.zeros(Meta { dtype: own.dtype, shape: with_extent(&own.shape, dim, by)? })?;
+    r.join(dim, &if to_beginning { [&kept, &zeros] } else { [&zeros, &kept] })
+}

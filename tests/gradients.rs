@@ -1,0 +1,489 @@
+//! Derivatives: every rule against finite differences in f64 and against forward mode, on every device and in f32; what
+//! has none; what watching costs.
+
+mod common;
+
+use common::{assert_array, counted, host, unfolded, values, wait};
+use tidemill::testing::rounds;
+use tidemill::{Array, ErrorKind, Nan, ReduceOp, Runtime, Session, cat, select, step};
+
+/// A function of arrays.
+struct Case {
+    name: &'static str,
+    shapes: &'static [&'static [usize]],
+    f: fn(&Session, &[Array]) -> Array,
+}
+
+macro_rules! cases {
+    ($($name:literal: $shapes:expr, |$s:ident, $x:ident| $f:expr;)*) => {
+        &[$(Case { name: $name, shapes: &$shapes, f: |$s, $x| $f },)*]
+    };
+}
+
+/// Functions without a kink near the numbers of `numbers`.
+const CASES: &[Case] = cases! {
+    "arithmetic": [&[3, 2], &[3, 2]], |_s, x| (&x[0] + &x[1]) * (&x[0] - &x[1]) / &x[1];
+    "expanding": [&[3, 1], &[1, 4], &[1, 1]], |_s, x| &x[0] * &x[1] + &x[2] / &x[0];
+    "expanding pages": [&[2, 1, 3], &[1, 2]], |_s, x| (&x[0] * &x[1]).square();
+    "numbers": [&[4]], |_s, x| 2.0 / (3.0 - &x[0] * 0.5).square() + (&x[0] % 0.7) + x[0].modulo(0.9);
+    "one value, used often": [&[3]], |_s, x| { let y = x[0].sin(); &y * &y * &x[0] + &y };
+    "powers": [&[4], &[4]], |_s, x| x[0].abs().pow(&x[1]) + x[0].pow(3) + x[0].pow(0);
+    "powers of a number": [&[4]], |s, x| s.full(2.0f64, [1, 1]).pow(&x[0]);
+    "unary": [&[5]], |_s, x| {
+        let (x, y) = (&x[0], x[0].sin() * 0.5);
+        let p = y.square() + 1.5;
+        x.exp() + x.expm1() + x.exp2() + p.log() + p.log1p() + p.log2() + p.log10() + p.sqrt() + p.reciprocal() + -x
+            + x.sign() * x + x.abs()
+    };
+    "trigonometric": [&[5]], |_s, x| {
+        let (x, y) = (&x[0], x[0].sin() * 0.5);
+        x.sin() * x.cos() + y.tan() + y.asin() + y.acos() + x.atan() + x.cospi() + (&y + 2.0).acosh() + y.atanh()
+    };
+    "hyperbolic": [&[5]], |_s, x| {
+        let x = &x[0];
+        x.sinh() + x.cosh() + x.tanh() + x.asinh() + x.sigmoid() + x.erf()
+    };
+    "two arguments": [&[4], &[4]], |_s, x| x[0].atan2(&x[1]) + x[0].hypot(&x[1]) + x[0].min(&x[1]) * x[0].max(&x[1]);
+    "rounding": [&[4]], |_s, x| x[0].floor() + x[0].ceil() + x[0].round() + x[0].fix() + &x[0];
+    "clamping": [&[6], &[1], &[1]], |_s, x| x[0].clamp(-0.8, 1.1) + x[0].clamp(&(&x[1] * 0.1), &(&x[2].abs() + 0.9));
+    "choosing": [&[5], &[5]], |_s, x| select(&x[0].gt(0.2), &x[0] * 2.0, &x[1]) + x[1].lt(0.0).select(1.0, &x[0]);
+    "casting": [&[4]], |_s, x| (x[0].cast::<f32>() * 2.0).cast::<f64>().square();
+    "reshaping": [&[2, 3]], |_s, x| x[0].reshape([3, 2]).square().flatten() * x[0].flatten();
+    "permuting": [&[2, 3, 2]], |_s, x| x[0].permute(&[2, 0, 1]).exp() * 2.0;
+    "transposing": [&[2, 3]], |_s, x| x[0].t().sin() * x[0].reshape([3, 2]);
+    "permuting to more dimensions": [&[2, 3]], |_s, x| x[0].permute(&[2, 0, 1]).square();
+    "slices": [&[5, 4]], |_s, x| x[0].slice((1..4, 0..3)) * x[0].slice((2..5, 1..4));
+    "slices with steps": [&[5, 4]], |_s, x| x[0].slice((step(.., 2), step(.., -1))).square();
+    "backwards": [&[5, 4]], |_s, x| x[0].flip(0) * x[0].flip(1) + x[0].slice((step(1..5, -1), 2)).sum(..);
+    "linear slices": [&[3, 2]], |_s, x| x[0].slice(1..5).square();
+    "tiling": [&[2, 1, 2]], |s, x| x[0].repmat(&[2, 3, 2]) * s.arange(0.0f64, 48.0, 1.0).reshape([4, 3, 4]);
+    "broadcasting": [&[1, 3]], |s, x| x[0].broadcast_to([2, 3, 2]) * s.arange(0.0f64, 12.0, 1.0).reshape([2, 3, 2]);
+    "shifting": [&[3, 4]], |_s, x| x[0].circshift(&[1, -1]) * &x[0];
+    "diagonals": [&[3, 5]], |_s, x| x[0].diag(1).square() + x[0].diag(-1).sum(..) + x[0].diag(4).sum(..);
+    "matrices of diagonals": [&[3]], |_s, x| x[0].diag(1).slice((0..3, ..)).square() + x[0].diag(-2).slice((2..5, 0..4));
+    "triangles": [&[3, 4]], |_s, x| x[0].tril(0).square() + x[0].triu(1) * 2.0;
+    "joining": [&[2, 2], &[2, 3]], |s, x| {
+        let five = s.full(5.0f64, [2, 1]);
+        cat(1, &[&x[0], &five, &x[1], &x[0], &(&x[1] * 2.0)]).unwrap().square()
+    };
+    "joining along a new dimension": [&[2, 2], &[2, 2]], |_s, x| cat(2, &[&x[0], &x[1]]).unwrap().square().sum(0);
+    "sums": [&[3, 4]], |_s, x| x[0].sum(0) * x[0].sum(1) + x[0].square().sum(..) + x[0].mean(1) * x[0].mean(..);
+    "products": [&[3, 4]], |_s, x| x[0].prod(0) + x[0].prod(1) * x[0].prod(..);
+    "products of pages": [&[2, 3, 2]], |_s, x| x[0].prod([0, 2]);
+    "products with a zero": [&[4, 3]], |s, x| (&x[0] * s.arange(0.0f64, 12.0, 1.0).gt(2.5).cast::<f64>().reshape([4, 3])).prod(1);
+    "variances": [&[4, 3]], |_s, x| x[0].var(0) + x[0].var_population(..) + x[0].std(1) * x[0].std_population(0);
+    "extremes": [&[4, 3]], |_s, x| x[0].min_over(0) * x[0].max_over(1) + x[0].max_over(..);
+    "extremes of pages": [&[2, 3, 2]], |_s, x| x[0].min_over([0, 2]) + x[0].reduce(ReduceOp::Max, [1, 2], Nan::Include).sum(..);
+    "norms": [&[3, 4]], |_s, x| x[0].norm(0) * x[0].norm(1);
+    "logarithms of sums": [&[3, 4]], |_s, x| x[0].logsumexp(0) * x[0].logsumexp(1);
+    "dot products": [&[3, 4], &[3, 4]], |_s, x| x[0].dot(&x[1], 0) + x[0].dot(&x[0], ..);
+    "reductions of one element": [&[1, 3]], |_s, x| x[0].sum(0) + x[0].prod(0) * x[0].max_over(0) + x[0].norm(0) + x[0].var(0);
+    "running sums": [&[4, 3]], |_s, x| x[0].cumsum(0) * x[0].cumsum(1) + x[0].cumsum_reverse(0);
+    "running products": [&[4, 3]], |_s, x| x[0].cumprod(0) + x[0].cumprod_reverse(1);
+    "running products with zeros": [&[5, 2]], |s, x| {
+        let zeros = s.from_slice(&[1.0f64, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0], [5, 2]).unwrap();
+        (&x[0] * &zeros).cumprod(0) + (&x[0] * zeros).cumprod_reverse(0)
+    };
+    "running extremes": [&[6, 2]], |_s, x| x[0].cummax(0) * x[0].cummin_reverse(0) + x[0].cummin(1) + x[0].cummax_reverse(0);
+    "differences": [&[5, 2]], |_s, x| x[0].diff(0).square().sum(..) + x[0].diff(1);
+    "matrix products": [&[3, 4], &[4, 2]], |_s, x| x[0].matmul(&x[1]).square();
+    "matrix products, transposed": [&[4, 3], &[2, 4]], |_s, x| x[0].t().matmul(&x[1].t()) * 2.0 + x[0].sum(..);
+    "matrix products of pages": [&[2, 3, 2], &[3, 2, 1]], |_s, x| x[0].matmul(&x[1]).sin();
+    "sorting": [&[5, 2]], |s, x| x[0].sort(0).0 * s.arange(0.0f64, 10.0, 1.0).reshape([5, 2]) + x[0].sort_descending(1).0;
+    "taking": [&[3, 2]], |s, x| x[0].take(&s.from_slice(&[5u32, 0, 5, 2, 5, 5, 0, 3], [4, 2]).unwrap()).square();
+    "taking slices": [&[3, 4]], |s, x| {
+        let index = s.from_slice(&[2i32, 2, 0, 2, 2, 2, 0], 7).unwrap();
+        x[0].take_dim(1, &index).square() + x[0].take_dim(0, &index.slice(0..3))
+            .sum(..)
+    };
+    "taking along": [&[3, 4]], |s, x| {
+        let index = s.from_slice(&[2u32, 0, 1, 1, 2, 2, 0, 0], [2, 4]).unwrap();
+        let more = s.from_slice(&[0u32, 1, 3, 3, 2, 1, 0, 0, 0, 3, 2, 2, 2, 1, 1, 3, 0, 3], [3, 6]).unwrap();
+        x[0].take_along(0, &index).square().sum(..) + x[0].take_along(1, &more).sin()
+    };
+    "assigning": [&[4, 3], &[2, 1]], |_s, x| x[0].assign((1..3, 0..2), &x[1]).square() + x[0].assign((0, 2), 4.0);
+    "assigning at": [&[4, 3], &[5]], |s, x| {
+        let index = s.from_slice(&[2u32, 7, 2, 0, 7], 5).unwrap();
+        x[0].assign_at(&index, &x[1]).square() + x[0].assign_at(&index, 1.5)
+    };
+    "assigning along": [&[4, 3], &[4, 1]], |s, x| {
+        let index = s.from_slice(&[2u32, 0, 2], 3).unwrap();
+        x[0].assign_dim(1, &index, &x[1]).square() + x[0].assign_dim(0, &index, &x[1].sum(..))
+    };
+    "checking": [&[3]], |_s, x| x[0].ensure(&x[0].lt(100.0), "too large").square();
+    "a small network": [&[3, 4], &[2, 3], &[2, 1]], |s, x| {
+        let inputs = s.arange(0.0f64, 20.0, 1.0).reshape([4, 5]) * 0.1;
+        let hidden = x[0].matmul(&inputs).tanh();
+        let out = x[1].matmul(&hidden) + &x[2];
+        (out.logsumexp(0) - out.slice((0..1, ..))).mean(..)
+    };
+};
+
+/// Numbers of moderate size, no two alike.
+fn numbers(count: usize, seed: usize) -> Vec<f64> {
+    (0..count).map(|i| (((i * 7 + seed * 5 + 3) % 23) as f64 - 10.7) * 0.117 + 0.0131 * i as f64).collect()
+}
+
+fn arrays(s: &Session, case: &Case, seed: usize) -> Vec<Array> {
+    let data = |(n, shape): (usize, &&[usize])| {
+        s.from_vec(numbers(shape.iter().product(), n + seed), *shape).expect("the shape fits")
+    };
+    case.shapes.iter().enumerate().map(data).collect()
+}
+
+/// What `case` gives, and what a cotangent of it makes of its arguments.
+fn pulled(s: &Session, case: &Case, args: &[Array]) -> (Array, Array, Vec<Array>) {
+    let watch = s.watch(args).unwrap();
+    let value = (case.f)(s, args);
+    let shape = value.shape().unwrap_or_else(|e| panic!("{}: {e}", case.name)).clone();
+    let cotangent = s.from_vec(numbers(shape.elements(), 9), &shape).unwrap();
+    let gradients = watch.vjp(&value, &cotangent).unwrap_or_else(|e| panic!("{}: {e}", case.name));
+    (value, cotangent, gradients)
+}
+
+#[track_caller]
+fn close(what: &str, got: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(got.len(), expected.len(), "{what}: length");
+    let largest = expected.iter().fold(1.0f64, |most, x| most.max(x.abs()));
+    for (i, (g, e)) in got.iter().zip(expected).enumerate() {
+        assert!(
+            (g - e).abs() <= tolerance * largest,
+            "{what}: element {i} is {g}, expected {e}\n{got:?}\n{expected:?}"
+        );
+    }
+}
+
+#[test]
+fn every_rule_agrees_with_finite_differences_and_with_forward_mode() {
+    let rt = host();
+    for case in CASES {
+        let s = rt.session(case.name).seed(1).open();
+        let args = arrays(&s, case, 0);
+        let (value, cotangent, gradients) = pulled(&s, case, &args);
+        let product = |args: &[Array]| ((case.f)(&s, args) * &cotangent).sum(..);
+        let h = 2e-4;
+        let mut along = 0.0;
+        let tangents = arrays(&s, case, 4);
+        for (n, (arg, gradient)) in args.iter().zip(&gradients).enumerate() {
+            assert_eq!(gradient.shape().unwrap(), arg.shape().unwrap(), "{}", case.name);
+            let plain = values(arg);
+            let moved = |i: usize, by: f64| {
+                let mut data = plain.clone();
+                data[i] += by;
+                let mut moved = args.clone();
+                moved[n] = s.from_vec(data, arg.shape()).unwrap();
+                product(&moved)
+            };
+            let rise = |i: usize| {
+                let (near, far) = (moved(i, h) - moved(i, -h), moved(i, 2.0 * h) - moved(i, -2.0 * h));
+                values(&((near * 8.0 - far) / (12.0 * h)))[0]
+            };
+            let differences: Vec<f64> = (0..plain.len()).map(rise).collect();
+            // What was cast to f32 moves in steps of its own.
+            let tolerance = if case.name == "casting" { 1e-2 } else { 2e-8 };
+            let gradient = values(gradient);
+            close(&format!("{} by argument {n}", case.name), &gradient, &differences, tolerance);
+            along += gradient.iter().zip(values(&tangents[n])).map(|(g, t)| g * t).sum::<f64>();
+        }
+        let (again, tangent) = s.jvp(&args[..], &tangents[..], |args| Ok((case.f)(&s, args))).unwrap();
+        assert_eq!(values(&again), values(&value), "{}: watching changes nothing", case.name);
+        let forwards = values(&(tangent * &cotangent).sum(..))[0];
+        let tolerance = if case.name == "casting" { 1e-5 } else { 1e-11 };
+        close(&format!("{} forwards", case.name), &[forwards], &[along], tolerance);
+    }
+}
+
+#[test]
+fn gradients_are_those_of_folded_values_on_every_device_and_in_f32() {
+    let folding = host();
+    for (device, rt) in unfolded(|b| b) {
+        let every = if device == "gpu" { rounds(4, 1) } else { 1 };
+        for (n, case) in CASES.iter().enumerate().filter(|(n, _)| n % every == 0) {
+            let s = folding.session(case.name).open();
+            let (_, _, expected) = pulled(&s, case, &arrays(&s, case, n));
+            let s = rt.session(case.name).open();
+            let args = arrays(&s, case, n);
+            let narrow: Vec<Array> = args.iter().map(|arg| arg.cast::<f32>()).collect();
+            for (tolerance, args) in [(1e-12, args), (2e-4, narrow)] {
+                if device == "gpu" && tolerance < 1e-6 {
+                    continue;
+                }
+                let (_, _, gradients) = pulled(&s, case, &args);
+                for (gradient, expected) in gradients.iter().zip(&expected) {
+                    assert_eq!(gradient.dtype().unwrap(), args[0].dtype().unwrap(), "{}", case.name);
+                    let what = format!("{} on {device}, to {tolerance}", case.name);
+                    close(&what, &values(gradient), &values(expected), tolerance);
+                }
+            }
+        }
+    }
+}
+
+/// The gradient of the sum of a function of one array.
+fn gradient(s: &Session, x: &[f64], f: impl FnOnce(&Array) -> Array) -> Vec<f64> {
+    let x = s.from_slice(x, x.len()).unwrap();
+    values(&s.value_and_gradient(&x, |x| Ok(f(x).sum(..))).unwrap().1)
+}
+
+const NAN: f64 = f64::NAN;
+const INF: f64 = f64::INFINITY;
+
+#[test]
+fn kinks_and_ties_have_the_derivatives_that_the_page_states() {
+    let rt = host();
+    let s = rt.session("kinks").open();
+    assert_eq!(gradient(&s, &[-2.0, 0.0, 3.0], |x| x.abs()), [-1.0, 0.0, 1.0]);
+    assert_eq!(gradient(&s, &[-2.0, 0.0, 3.0], |x| x.sign()), [0.0; 3]);
+    // Of equal arguments the first one has it.
+    assert_eq!(gradient(&s, &[1.0, 2.0], |x| x.max(x.stop_gradient())), [1.0, 1.0]);
+    assert_eq!(gradient(&s, &[1.0, 2.0], |x| x.stop_gradient().min(x)), [0.0, 0.0]);
+    assert_eq!(gradient(&s, &[0.0, 1.0, 2.0], |x| x.clamp(1.0, 2.0)), [0.0, 1.0, 1.0]);
+    // Of equal elements, too.
+    assert_eq!(gradient(&s, &[3.0, 5.0, 5.0], |x| x.max_over(..)), [0.0, 1.0, 0.0]);
+    assert_eq!(gradient(&s, &[3.0, 3.0, 5.0], |x| x.min_over(..)), [1.0, 0.0, 0.0]);
+    assert_eq!(gradient(&s, &[1.0, 1.0, 2.0, 2.0], |x| x.cummax(0)), [2.0, 0.0, 2.0, 0.0]);
+    assert_eq!(gradient(&s, &[1.0, 1.0, 2.0, 2.0], |x| x.cummin_reverse(0)), [0.0, 2.0, 0.0, 2.0]);
+    // What varies in no direction.
+    assert_eq!(gradient(&s, &[2.0, 2.0], |x| x.std(..)), [0.0, 0.0]);
+    assert_eq!(gradient(&s, &[0.0, 0.0], |x| x.norm(..)), [0.0, 0.0]);
+    assert_eq!(gradient(&s, &[-INF, -INF], |x| x.logsumexp(..)), [0.0, 0.0]);
+    // Powers at zero; nothing is multiplied by an infinity that a mask leaves out.
+    assert_eq!(gradient(&s, &[0.0, 2.0], |x| x.pow(0)), [0.0, 0.0]);
+    assert_eq!(gradient(&s, &[0.0, 2.0], |x| s.zeros::<f64>([2, 1]).pow(x)), [0.0, 0.0]);
+    assert_eq!(gradient(&s, &[0.0, 2.0], |x| x.gt(0.0).select(x, 0.0).reciprocal()), [0.0, -0.25]);
+    // Products with zeros.
+    assert_eq!(gradient(&s, &[0.0, 2.0, 3.0], |x| x.prod(..)), [6.0, 0.0, 0.0]);
+    assert_eq!(gradient(&s, &[0.0, 2.0, 0.0], |x| x.prod(..)), [0.0, 0.0, 0.0]);
+    assert_eq!(gradient(&s, &[2.0, 0.0, 3.0], |x| x.cumprod(0)), [1.0, 8.0, 0.0]);
+}
+
+#[test]
+fn nan_that_is_left_out_has_no_share() {
+    let rt = host();
+    let s = rt.session("nan").open();
+    let x = [1.0, NAN, 3.0];
+    assert_eq!(gradient(&s, &x, |x| x.nan_sum(..)), [1.0, 0.0, 1.0]);
+    assert_eq!(gradient(&s, &x, |x| x.nan_mean(..)), [0.5, 0.0, 0.5]);
+    assert_eq!(gradient(&s, &x, |x| x.nan_prod(..)), [3.0, 0.0, 1.0]);
+    assert_eq!(gradient(&s, &x, |x| x.nan_var(..)), [-2.0, 0.0, 2.0]);
+    assert_eq!(gradient(&s, &x, |x| x.nan_std_population(..)), [-0.5, 0.0, 0.5]);
+    assert_eq!(gradient(&s, &x, |x| x.nan_dot(x, ..)), [2.0, 0.0, 6.0]);
+    assert_eq!(gradient(&s, &[3.0, NAN, 4.0], |x| x.nan_norm(..)), [0.6, 0.0, 0.8]);
+    close("logsumexp", &gradient(&s, &[2.0, NAN, 2.0], |x| x.nan_logsumexp(..)), &[0.5, 0.0, 0.5], 1e-15);
+    assert_eq!(gradient(&s, &x, |x| x.max_over(..)), [0.0, 0.0, 1.0]);
+    assert_eq!(gradient(&s, &x, |x| x.nan_cumsum(0)), [3.0, 0.0, 1.0]);
+    assert_eq!(gradient(&s, &x, |x| x.nan_cumprod(0)), [5.0, 0.0, 1.0]);
+    assert_eq!(gradient(&s, &[NAN, 2.0, 1.0], |x| x.cummax(0)), [1.0, 2.0, 0.0]);
+}
+
+#[test]
+fn what_has_no_derivative_is_an_error_that_names_op_and_line() {
+    let rt = host();
+    let s = rt.session("none").open();
+    let x = s.from_slice(&[1.0f64, 2.0], 2).unwrap();
+    let fails = |f: fn(&Array) -> Array, op: &str, why: &str| {
+        let watch = s.watch(&x).unwrap();
+        let loss = f(&x).sum(..);
+        for error in [watch.gradients(&loss).unwrap_err(), watch.jvp(&loss, &x).unwrap_err()] {
+            assert_eq!((error.kind(), error.op()), (ErrorKind::NoDerivative, Some(op)), "{error}");
+            assert!(error.message().contains(why), "{error}");
+            assert!(error.location().is_some_and(|at| at.file().ends_with("gradients.rs")), "{error}");
+        }
+    };
+    fails(|x| x * x.gt(1.5).cast::<f64>(), "gt", "truth value");
+    fails(|x| x.argmax(..).cast::<f64>(), "argmax", "position");
+    fails(|x| x.count_nonzero(..).cast::<f64>(), "count_nonzero", "count");
+    fails(|x| x.cast::<i32>().cast::<f64>(), "cast", "i32");
+    fails(|x| x.argsort(0).cast::<f64>(), "sort", "position");
+    fails(|x| x.lgamma(), "lgamma", "digamma");
+    // What is chosen, taken and checked by one is none.
+    let constant = gradient(&s, &[1.0, 2.0], |x| select(&x.gt(1.5), x, 0.0) + x.take(&x.argmax(..)));
+    assert_eq!(constant, [0.0, 3.0]);
+    assert_eq!(gradient(&s, &[1.0, 2.0], |x| x * x.gt(1.5).stop_gradient().cast::<f64>()), [0.0, 1.0]);
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_an_error() {
+    let rt = host();
+    let s = rt.session("errors").open();
+    let (x, n) = (s.from_slice(&[1.0f64, 2.0], 2).unwrap(), s.from_slice(&[1i32], 1).unwrap());
+    assert_eq!(s.watch(&n).unwrap_err().kind(), ErrorKind::DType);
+    assert_eq!(s.watch(&(&x + s.zeros::<f64>([3, 1]))).unwrap_err().kind(), ErrorKind::Shape);
+    let before = x.sum(..);
+    let watch = s.watch(&x).unwrap();
+    let kind = |result: tidemill::Result<Array>| result.unwrap_err().kind();
+    assert_eq!(kind(watch.gradients(&(&x * 2.0))), ErrorKind::Shape);
+    assert_eq!(kind(watch.gradients(&before)), ErrorKind::Argument);
+    assert_eq!(kind(watch.vjp(&(&x * 2.0), &s.zeros::<f64>([3, 1]))), ErrorKind::Shape);
+    assert_eq!(kind(watch.jvp(&(&x * 2.0), [&x, &x])), ErrorKind::Argument);
+    assert_eq!(kind(watch.gradients(&(&x + s.zeros::<f64>([3, 1])).sum(..))), ErrorKind::Shape);
+    let other = rt.session("other").open();
+    assert_eq!(other.watch(&(&s.rand::<f64>([100, 1]) + 1.0)).unwrap_err().kind(), ErrorKind::Ownership);
+    // A rule of the program's that does not fit.
+    let two = s.custom_gradient(&x, |x| Ok(x * 2.0), |_, _, above| Ok(vec![above.clone(), above.clone()])).unwrap();
+    assert_eq!(kind(watch.gradients(&two.sum(..))), ErrorKind::Argument);
+    let long = s.custom_gradient(&x, |x| Ok(x * 2.0), |_, _, above| Ok(vec![above.repmat(&[2])])).unwrap();
+    assert_eq!(kind(watch.gradients(&long.sum(..))), ErrorKind::Argument);
+    let forwards = watch.jvp(&long, &x);
+    assert_eq!(kind(forwards), ErrorKind::NoDerivative);
+    let large = s.rand::<f64>([1000, 1]);
+    let watch = s.watch(&large).unwrap();
+    let loss = large.square().sum(..);
+    s.close();
+    assert_eq!(kind(watch.gradients(&loss)), ErrorKind::Cancelled);
+}
+
+#[test]
+fn arrays_without_elements_have_gradients_without_elements() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = rt.session("empty").open();
+        let (x, w) = (s.zeros::<f64>([0, 3]), s.from_slice(&[2.0f64, 3.0], [2, 1]).unwrap());
+        let watch = s.watch([&x, &w]).unwrap();
+        let product = s.zeros::<f64>([2, 0]).matmul(&x);
+        let loss = (&x * 2.0).sum(..) + (product * &w).sum(..) + x.prod(0).sum(..) + w.sum(..);
+        let [gx, gw] = watch.gradients(&loss).unwrap();
+        assert_array(device, &gx, &[0, 3], &[], 0.0);
+        assert_array(device, &gw, &[2, 1], &[1.0, 1.0], 0.0);
+        let nothing = w.slice((0..0, ..)).sum(..);
+        let [_, gw] = watch.gradients(&nothing).unwrap();
+        assert_array(device, &gw, &[2, 1], &[0.0, 0.0], 0.0);
+        let tangent = watch.jvp(&loss, [&x, &w]).unwrap();
+        assert_array(device, &tangent, &[1, 1], &[5.0], 0.0);
+    }
+}
+
+#[test]
+fn gradients_are_differentiated_again() {
+    let rt = host();
+    let s = rt.session("twice").open();
+    let x = s.from_slice(&[0.7f64, -1.3, 2.1], 3).unwrap();
+    let f = |x: &Array| Ok((x.sin() * x.square()).prod(..) + x.logsumexp(..));
+    let v = s.from_slice(&[0.3, 1.0, -0.4], 3).unwrap();
+    let curved = values(&s.hvp(&x, &v, f).unwrap());
+    let h = 1e-5;
+    let slope = |by: f64| values(&s.value_and_gradient(&(&x + &v * by), f).unwrap().1);
+    let differences: Vec<f64> = slope(h).iter().zip(slope(-h)).map(|(a, b)| (a - b) / (2.0 * h)).collect();
+    close("hvp", &curved, &differences, 1e-8);
+    // The tangent of the gradient is the same: forward over reverse.
+    let slopes = |x: &Array| s.value_and_gradient(x, f).map(|(_, gradient)| gradient);
+    close("forward over reverse", &values(&s.jvp(&x, &v, slopes).unwrap().1), &curved, 1e-12);
+    // Three times: of x^4 that is 24 x.
+    let first = |x: &Array| s.value_and_gradient(x, |x| Ok(x.pow(4).sum(..))).map(|(_, gradient)| gradient);
+    let second = |x: &Array| s.value_and_gradient(x, |x| Ok(first(x)?.sum(..))).map(|(_, gradient)| gradient);
+    let third = s.value_and_gradient(&x, |x| Ok(second(x)?.sum(..))).unwrap().1;
+    close("three times", &values(&third), &[0.7, -1.3, 2.1].map(|x| 24.0 * x), 1e-12);
+    // Of what is linear there is nothing more.
+    assert_eq!(values(&s.hvp(&x, &v, |x| Ok(x.sum(..))).unwrap()), [0.0; 3]);
+}
+
+#[test]
+fn a_checkpoint_draws_its_random_numbers_again_and_keeps_nothing_between() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = rt.session("checkpoint").seed(3).open();
+        let x = s.linspace(0.5f32, 2.0, 1000);
+        let session = s.clone();
+        let noisy = move |x: &[Array]| Ok((&x[0] * session.rand::<f32>([1, 1000])).exp().sin());
+        let state = s.random_state();
+        let (plain, expected) = s.value_and_gradient(&x, |x| Ok(noisy(&[x.clone()])?.sum(..))).unwrap();
+        s.set_random_state(state);
+        let watch = s.watch(&x).unwrap();
+        let value = s.checkpoint(&x, noisy.clone()).unwrap();
+        let drawn = s.random_state();
+        let (loss, tangent) = (value.sum(..), watch.jvp(&value, &s.ones::<f32>([1, 1000])).unwrap());
+        let gradient = watch.gradients(&loss).unwrap();
+        assert_eq!(s.random_state(), drawn, "what is drawn again is not drawn from the session");
+        assert_eq!(values(&loss), values(&plain), "{device}");
+        assert_eq!(values(&gradient), values(&expected), "{device}");
+        close(device, &values(&tangent), &values(&expected), 1e-4);
+    }
+}
+
+#[test]
+fn watching_changes_neither_kernels_nor_bytes_nor_bits() {
+    for (device, rt) in unfolded(|b| b) {
+        let run = |watched: bool| {
+            let s = rt.session("same").seed(2).open();
+            let x = s.rand::<f32>([300, 50]);
+            wait(x.eval()).unwrap();
+            let watch = watched.then(|| s.watch(&x).unwrap());
+            let chain = ((&x * 2.0 + 1.0).sqrt() - x.sin()).exp();
+            let loss = (chain.sum(0) * x.max_over(0)).sum(..);
+            let (loss, stats) = counted(&rt, || values(&loss));
+            drop(watch);
+            (loss, stats.kernels, stats.dispatches, stats.bytes_kernel_read, stats.bytes_kernel_written)
+        };
+        let plain = run(false);
+        assert_eq!(run(true), plain, "{device}");
+    }
+}
+
+#[test]
+fn the_gradient_of_a_chain_and_its_sum_is_one_kernel_more() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = rt.session("chain").open();
+        let x = s.linspace(0.1f32, 2.0, 1_000_003);
+        wait(x.eval()).unwrap();
+        let chain = |x: &Array| ((x * 2.0 + 1.0).sqrt().sin().exp() - x).square().tanh();
+        let (_, forward) = counted(&rt, || values(&chain(&x).sum(..)));
+        let both = || {
+            let (loss, gradient) = s.value_and_gradient(&x, |x| Ok(chain(x).sum(..))).unwrap();
+            wait(async { futures::try_join!(loss.item::<f32>(), gradient.gather::<f32>()) }).unwrap()
+        };
+        let ((loss, gradient), first) = counted(&rt, both);
+        assert!(first.kernels <= forward.kernels + 1, "{device}: {} and {}", first.kernels, forward.kernels);
+        assert_eq!(gradient.as_slice().len(), 1_000_003);
+        assert!(loss.is_finite());
+        let (_, again) = counted(&rt, both);
+        assert_eq!((again.kernels, again.plan_cache_misses), (first.kernels, 0), "{device}: nothing is planned again");
+    }
+}
+
+#[test]
+fn a_watch_that_is_dropped_frees_what_only_it_kept() {
+    let rt = Runtime::builder().device("host").start_blocking().unwrap();
+    let s = rt.session("dropped").open();
+    let x = s.linspace(0.0f32, 1.0, 1 << 20);
+    let begin = rt.stats().bytes_resident_now;
+    let watch = s.watch(&x).unwrap();
+    // A sort is kept where it was computed, and the watch needs it.
+    let loss = (x.sort(1).0.square() * &x).sum(..);
+    assert!(values(&loss)[0].is_finite());
+    assert!(rt.stats().bytes_resident_now > begin, "{}", rt.stats());
+    drop((watch, loss));
+    s.flush();
+    common::until("the watch's values go", || rt.stats().bytes_resident_now <= begin);
+}
+
+#[test]
+fn gathers_that_are_dropped_and_arrays_that_are_overwritten_are_as_for_all_others() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = rt.session("ordinary").open();
+        let mut w = s.from_vec((0..1000).map(f64::from).collect(), [1000, 1]).unwrap() * 1e-3;
+        let mut expected: Vec<f64> = (0..1000).map(|i| f64::from(i) * 1e-3).collect();
+        for _ in 0..3 {
+            let watch = s.watch(&w).unwrap();
+            let mut y = w.clone();
+            y *= &w;
+            y = y.assign((0..10, ..), 0.0);
+            let g = watch.gradients(&y.sum(..)).unwrap();
+            let mut gather = g.gather::<f64>();
+            assert!(common::poll_once(&mut gather).is_none_or(|done| done.is_ok()));
+            drop(gather);
+            w -= g * 0.1;
+            expected.iter_mut().enumerate().filter(|(i, _)| *i >= 10).for_each(|(_, w)| *w -= 0.2 * *w);
+        }
+        close(device, &values(&w), &expected, 1e-12);
+    }
+}
+
+#[test]
+fn a_value_of_another_session_is_watched_where_it_is_used() {
+    let rt = host();
+    let (a, b) = (rt.session("a").open(), rt.session("b").open());
+    let shared = a.rand::<f64>([100, 1]).share().unwrap();
+    let watch = b.watch(&shared).unwrap();
+    // Ops of shared arrays alone belong to the session that shared them, which this watch does not see.
+    assert_eq!(watch.gradients(&shared.sum(..)).unwrap_err().kind(), ErrorKind::Argument);
+    let loss = (b.ones::<f64>([100, 1]) * &shared).square().sum(..);
+    close("shared", &values(&watch.gradients(&loss).unwrap()), &values(&(&shared * 2.0)), 1e-12);
+}
