@@ -105,7 +105,7 @@ unsafe fn on_avx2<T: Real>(first: Source, steps: &[(ChainOp, Source)], out: *mut
     unsafe { lanes::<T::Avx2>(first, steps, out, n) }
 }
 
-/// All lanes: groups of vectors, then vectors, then what is left.
+/// All lanes: groups of vectors, smaller groups, then what is left.
 #[inline(always)]
 unsafe fn lanes<V: Vector>(first: Source, steps: &[(ChainOp, Source)], out: *mut V::Real, n: usize) {
     /// Vectors that go through the steps together.
@@ -116,6 +116,15 @@ unsafe fn lanes<V: Vector>(first: Source, steps: &[(ChainOp, Source)], out: *mut
         while at + GROUP * V::COUNT <= n {
             group::<V, GROUP>(first, steps, out, at, V::COUNT);
             at += GROUP * V::COUNT;
+        }
+        // At most seven vectors are left, and a part of one.
+        if at + 4 * V::COUNT <= n {
+            group::<V, 4>(first, steps, out, at, V::COUNT);
+            at += 4 * V::COUNT;
+        }
+        if at + 2 * V::COUNT <= n {
+            group::<V, 2>(first, steps, out, at, V::COUNT);
+            at += 2 * V::COUNT;
         }
         while at < n {
             let count = V::COUNT.min(n - at);

@@ -11,6 +11,8 @@ use super::moments::ROWS;
 use super::monoid::Parts;
 use super::operand::HostOperand;
 use super::stage::{NONE, Stage};
+pub(super) use super::value::Value;
+use super::value::Words;
 use crate::graph::{DType, Scalar};
 use crate::kernels::ir::{Kernel, Val};
 use smallvec::SmallVec;
@@ -39,42 +41,6 @@ pub(super) struct Scene<'a> {
 
 // SAFETY: uniform values are numbers, never blocks.
 unsafe impl Sync for Scene<'_> {}
-
-/// An instruction's value over the lanes of a block.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Value {
-    /// Not computed.
-    Absent,
-    /// The same for all lanes.
-    Scalar(Scalar),
-    /// An index (u32) that moves by `step` from lane to lane.
-    Line {
-        /// The first lane's.
-        start: u32,
-        /// Two's complement, not 0.
-        step: u32,
-    },
-    /// An index in runs, or a condition in runs of 1 and 0. `Arena::pieces` holds the runs of the instruction.
-    Pieces,
-    /// An element a lane.
-    Block(*const u8),
-}
-
-impl Value {
-    /// An index line, or the number that it is.
-    pub fn line(start: u32, step: u32) -> Value {
-        if step == 0 { Value::Scalar(Scalar::U32(start)) } else { Value::Line { start, step } }
-    }
-
-    /// An index that is a line or one number: its start and its step.
-    pub fn as_line(self) -> Option<(u32, u32)> {
-        match self {
-            Value::Scalar(Scalar::U32(start)) => Some((start, 0)),
-            Value::Line { start, step } => Some((start, step)),
-            _ => None,
-        }
-    }
-}
 
 /// Where a block lies in the iteration space.
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +96,7 @@ pub(super) fn lines(bytes: usize) -> Vec<Line> {
 #[derive(Default)]
 struct Arena {
     memory: Vec<Line>,
-    values: Vec<Value>,
+    values: Vec<Words>,
     pieces: Vec<Vec<Piece>>,
 }
 
@@ -178,8 +144,8 @@ impl<'a> Frame<'a> {
             arena.memory = lines(lines_needed * 64);
         }
         arena.values.clear();
-        arena.values.extend_from_slice(&scene.uniform);
-        arena.values.resize(scene.kernel.insts.len(), Value::Absent);
+        arena.values.extend(scene.uniform.iter().map(|&value| Words::of(value)));
+        arena.values.resize(scene.kernel.insts.len(), Words::of(Value::Absent));
         if arena.pieces.len() < scene.kernel.insts.len() {
             arena.pieces.resize_with(scene.kernel.insts.len(), Vec::new);
         }
@@ -207,17 +173,17 @@ impl<'a> Frame<'a> {
 
     /// A value of the current block.
     pub fn value(&self, val: Val) -> Value {
-        self.arena.values[val.0 as usize]
+        self.arena.values[val.0 as usize].value()
     }
 
     /// Sets a value of the current block.
     pub fn set(&mut self, at: usize, value: Value) {
-        self.arena.values[at] = value;
+        self.arena.values[at] = Words::of(value);
     }
 
     /// All values (of a uniform pass).
     pub fn values(&self) -> Vec<Value> {
-        self.arena.values.clone()
+        self.arena.values.iter().map(|words| words.value()).collect()
     }
 
     /// The dtype of a value.
@@ -369,13 +335,8 @@ impl<'a> Frame<'a> {
         debug_assert!(place.lanes <= BLOCK && place.lanes > 0);
         let stage = self.stage;
         for &at in &stage.order {
-            // A block is set from its address: a value that is stored in parts, and loaded as a whole at once, waits until
-            // everything that was stored before it is in the cache.
-            match self.instruction(at as usize, place) {
-                Value::Block(block) => self.set(at as usize, Value::Block(block)),
-                Value::Line { start, step } => self.set(at as usize, Value::Line { start, step }),
-                value => self.set(at as usize, value),
-            }
+            let value = self.instruction(at as usize, place);
+            self.set(at as usize, value);
         }
         for &store in &stage.stores {
             self.store(store as usize, place);

@@ -1,8 +1,8 @@
 //! Form `Map`: blocks of consecutive flat indices. Where index arithmetic divides by a column's height, blocks are parts
 //! of columns, so that indices are lines in each and views are read where they lie.
 
+use super::columns::Columns;
 use super::frame::{BLOCK, Frame, Place, Scene, Value};
-use super::peel::Columns;
 use super::pool::Pool;
 use super::stage::{Passes, Stage};
 use crate::kernels::ir::{IndexOp, InstOp};
@@ -48,9 +48,8 @@ impl Blocks {
     }
 }
 
-/// The height of the columns of which blocks are parts: the least number by which the flat index is divided. `None`
-/// where blocks are cut regardless of columns.
-fn column(scene: &Scene<'_>, stage: &Stage, elements: usize) -> Option<usize> {
+/// The height of columns: the least number by which the flat index is divided.
+fn column(scene: &Scene<'_>, stage: &Stage) -> Option<usize> {
     let height = |&at: &u32| match scene.kernel.insts[at as usize].op {
         InstOp::Index(IndexOp::Div | IndexOp::Rem, of, by) if scene.kernel.inst(of).op == InstOp::Flat => {
             match scene.uniform[by.0 as usize] {
@@ -60,15 +59,21 @@ fn column(scene: &Scene<'_>, stage: &Stage, elements: usize) -> Option<usize> {
         }
         _ => None,
     };
-    let least = stage.order.iter().filter_map(height).min()?;
-    (COLUMN_MIN..elements).contains(&least).then_some(least)
+    stage.order.iter().filter_map(height).min()
 }
 
 /// Runs over all elements. Returns the number of blocks.
 pub(super) fn run(scene: &Scene<'_>, passes: &Passes, elements: u32, pool: &Pool) -> u64 {
     let stage = &passes.main;
     let elements = elements as usize;
-    let cut = Blocks::new(elements, column(scene, stage, elements));
+    let height = column(scene, stage);
+    let one_line = height.filter(|&height| {
+        let peeled = passes.peeled.as_ref();
+        peeled.is_some_and(|peeled| Columns::are_one_line(scene, peeled, height))
+    });
+    // Blocks are cut regardless of columns where these are one line, or short.
+    let in_columns = height.filter(|height| one_line.is_none() && (COLUMN_MIN..elements).contains(height));
+    let cut = Blocks::new(elements, in_columns);
     let blocks = cut.count();
     // Some blocks a task: neighbours share pages, and taking a task costs an atomic.
     let group = (blocks / (pool.threads() * 8)).clamp(1, 64);
@@ -77,7 +82,7 @@ pub(super) fn run(scene: &Scene<'_>, passes: &Passes, elements: u32, pool: &Pool
     pool.run(blocks.div_ceil(group), parallel, |tasks| {
         let mut worker = None;
         for task in tasks {
-            let worker = worker.get_or_insert_with(|| Worker::new(scene, passes, cut.column));
+            let worker = worker.get_or_insert_with(|| Worker::new(scene, passes, one_line.unwrap_or(cut.column)));
             for block in task * group..((task + 1) * group).min(blocks) {
                 worker.block(&cut, block);
             }

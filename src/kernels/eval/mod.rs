@@ -20,6 +20,7 @@ mod across;
 mod block;
 mod chain;
 mod check;
+mod columns;
 mod frame;
 mod index;
 mod library;
@@ -38,6 +39,7 @@ mod stage;
 #[cfg(test)]
 mod tests;
 mod turn;
+mod value;
 
 use crate::kernels::element::host::{self as element, HostArg};
 use crate::kernels::random;

@@ -68,6 +68,35 @@ fn an_update_of_a_slice_has_every_element_also_in_place_and_with_a_last_column_o
 }
 
 #[test]
+fn columns_of_a_slice_along_the_last_dimension_are_one_line_and_are_not_cut() {
+    for (rows, columns) in [(5, 900), (100, 33), (300, 7), (1500, 3)] {
+        for taken in [rows, rows - 1] {
+            // Rows of which the last is left out, or not, from the third column on.
+            let n = taken * columns;
+            let mut b = Build::map(n);
+            let x = b.input(&ramp(rows * (columns + 2)));
+            let out = b.output(DType::F64, n as usize);
+            let flat = b.flat();
+            let (height, two) = (b.number(taken), b.number(2));
+            let (row, column) = (b.index(IndexOp::Rem, flat, height), b.index(IndexOp::Div, flat, height));
+            let from = b.index(IndexOp::Add, column, two);
+            let full = b.number(rows);
+            let before = b.index(IndexOp::Mul, from, full);
+            let index = b.index(IndexOp::Add, row, before);
+            let loaded = b.load(x, index, None);
+            let half = b.param(Scalar::F64(0.5));
+            let result = real(&mut b, ElementOp::Add, loaded, half);
+            b.store(out, None, result, None);
+            b.check_against_loops();
+            let blocks = b.run(1).stats.host_blocks;
+            let whole = n.div_ceil(1024) as u64;
+            let cut = if taken < 256 { whole } else { columns as u64 * taken.div_ceil(1024) as u64 };
+            assert_eq!(blocks, if taken == rows { whole } else { cut }, "{taken} of {rows} rows");
+        }
+    }
+}
+
+#[test]
 fn slices_of_three_dimensions_are_found_in_each_column() {
     for (rows, columns, planes) in [(300, 4, 5), (257, 3, 3), (1100, 2, 4)] {
         let n = rows * columns * planes;
