@@ -389,8 +389,9 @@ fn library_kernels_and_views_of_other_sizes_compile_nothing() {
     for (device, rt) in unfolded(|b| b) {
         let (_, first) = counted(&rt, || program(&session(&rt), 3000, 7));
         assert!(first.plan_cache_misses > 0, "{device}");
-        // Short lines are sorted by a kernel of their own.
+        // Short lines are sorted by a kernel of their own, and so are lines that no workgroup holds.
         program(&session(&rt), 50, 2);
+        program(&session(&rt), 5000, 7);
         for (n, at) in [(3001, 8), (40, 2), (9000, 100)] {
             let (_, again) = counted(&rt, || program(&session(&rt), n, at));
             assert_eq!((again.plan_cache_misses, again.pipelines_compiled), (0, 0), "{device}, {n} rows");
@@ -694,12 +695,15 @@ fn scans_sorts_and_assignments_of_arrays_in_pieces_run_on_the_gpu() {
 fn a_sort_sorts_once_for_its_values_and_its_positions() {
     let Some(rt) = gpu(|b| b.fold_elements_max(0)) else { return };
     let s = session(&rt);
-    let (values, places) = (0.0 - s.linspace(0.0f32, 1.0, 3000)).sort(1);
-    let (_, did) = counted(&rt, || wait(values.gather::<f32>()).unwrap());
-    // The keys, the permutation and the values; digits of 8 bits in passes of three.
-    assert_eq!((did.kernels, did.dispatches), (3, 2 + 4 * 3), "{did}");
-    let (out, did) = counted(&rt, || wait(places.gather::<u32>()).unwrap());
-    assert_eq!((out[0], did.kernels), (2999, 0), "{did}");
+    // A line that a workgroup holds takes one pass; digits of 8 bits of a longer one take three.
+    for (n, passes) in [(3000, 1), (5000, 4 * 3)] {
+        let (values, places) = (0.0 - s.linspace(0.0f32, 1.0, n)).sort(1);
+        let (_, did) = counted(&rt, || wait(values.gather::<f32>()).unwrap());
+        // The keys, the permutation and the values.
+        assert_eq!((did.kernels, did.dispatches), (3, 2 + passes), "{did}");
+        let (out, did) = counted(&rt, || wait(places.gather::<u32>()).unwrap());
+        assert_eq!((out[0] as usize, did.kernels), (n - 1, 0), "{did}");
+    }
 }
 
 #[test]

@@ -11,17 +11,13 @@ pub fn assign_scratch_words(extent: u64, scalar_value: bool) -> u64 {
     if scalar_value { 0 } else { extent }
 }
 
-/// Elements that a GPU's workgroup sorts in its own memory. Lines of at most this many elements need no scratch.
+/// Elements that a GPU's workgroup sorts by comparing them.
 pub const SORT_BLOCK: u64 = 1024;
-/// Elements that a workgroup sorts by one digit, where lines are longer than `SORT_BLOCK`.
+/// Elements that a workgroup sorts by digits, where lines are longer than `SORT_BLOCK`. Lines of at most this many
+/// elements need no scratch.
 pub const SORT_TILE: u64 = 4096;
 /// Values that a digit has: it is 8 bits.
 pub const SORT_DIGITS: u64 = 256;
-
-/// Whether lines of `len` elements are sorted by digits.
-pub fn sort_digits_needed(len: u64) -> bool {
-    len > SORT_BLOCK
-}
 
 /// Digits of a key of this type.
 pub fn sort_digits(dtype: DType) -> u32 {
@@ -36,9 +32,10 @@ pub fn sort_digits(dtype: DType) -> u32 {
 /// digits take two copies of the keys and one of the positions. Each digit of each line takes a count for each tile,
 /// and their sum.
 pub fn sort_scratch_words(dtype: DType, len: u64, lines: u64) -> u64 {
-    if !sort_digits_needed(len) {
+    if len <= SORT_TILE {
         // A workgroup counts its places by 32 bits, each line padded: where that is too little, no GPU sorts the lines.
-        let places = lines.saturating_mul(len.next_power_of_two());
+        let padded = if len <= SORT_BLOCK { len.next_power_of_two() } else { len };
+        let places = lines.saturating_mul(padded);
         return if places > u32::MAX as u64 { places } else { 0 };
     }
     let words = if dtype.is_wide() { 2 } else { 1 };

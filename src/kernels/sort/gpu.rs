@@ -1,17 +1,18 @@
 //! Stable argsort on a GPU. Lines of up to `SORT_BLOCK` elements go through a bitonic network in workgroup memory, in
-//! one pass, which compares pairs (key, position). Longer lines are sorted by digits (`radix`).
+//! one pass, which compares pairs (key, position). Longer lines are sorted by digits: in one pass up to `SORT_TILE`
+//! elements (`tile`), beyond in several (`radix`).
 //!
-//! In: sizes. Out: passes over `[keys, out]`, or over `[keys, out, scratch]` for long lines. Short lines are padded to
+//! In: sizes. Out: passes over `[keys, out]`, or over `[keys, out, scratch]` for the longest lines. Short lines are padded to
 //! a power of two; padding has positions from `len` on and sorts last, and several lines share a block.
 //! Parameters from `OWN_WORDS` on: before, len, lines, log2 of the padded length, 1 for descending.
 //!
 //! Must hold: keys become unsigned integers of the same order. NaN is the greatest, and -0 equals 0. In the network the
 //! position breaks ties, so that no two elements are equal and the sort is stable.
 
-use super::radix;
+use super::{radix, tile};
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
-use crate::graph::scratch::{SORT_BLOCK, sort_digits_needed};
+use crate::graph::scratch::{SORT_BLOCK, SORT_TILE};
 use crate::kernels::library::{Library, Pass};
 use crate::kernels::wgsl::pieces::{Module, OWN_WORDS, grid_of, segments_key};
 use crate::kernels::wgsl::types::storage;
@@ -39,9 +40,12 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
         return Err(Error::new(ErrorKind::Unsupported, format!("a sort of {lines} lines of {len} on a GPU")));
     }
     let lines = lines as u32;
-    if sort_digits_needed(len as u64) {
+    if len as u64 > SORT_TILE {
         let segments = [segments[0], segments[1], segments[2]];
         return radix::passes(dtype, [before, len, lines], descending, segments, segment_shift);
+    }
+    if len as u64 > SORT_BLOCK {
+        return tile::passes(dtype, [before, len, lines], descending, [segments[0], segments[1]], segment_shift);
     }
     let groups = (lines as u64 * padded).div_ceil(SORT_BLOCK);
     Ok(vec![Pass {
@@ -164,7 +168,7 @@ fn block(dtype: DType, segments: [u8; 2]) -> String {
 #[cfg(all(test, feature = "gpu"))]
 mod tests {
     use super::*;
-    use crate::kernels::wgsl::harness::{gpu, sample, words, words64};
+    use crate::kernels::wgsl::harness::{Gpu, gpu, sample, words, words64};
 
     fn run(dtype: DType, sizes: [u32; 3], descending: bool, keys: Vec<u32>) -> Option<Vec<u32>> {
         let gpu = gpu()?;
@@ -201,7 +205,18 @@ mod tests {
         if gpu().is_none() {
             return;
         }
-        let shapes = [[1, 1, 1], [1, 2, 1], [3, 5, 2], [1, 1000, 1], [2, 1025, 1], [300, 7, 2], [1, 140_000, 1]];
+        let shapes = [
+            [1, 1, 1],
+            [1, 2, 1],
+            [3, 5, 2],
+            [1, 1000, 1],
+            [2, 1025, 1],
+            [300, 7, 2],
+            [3, 4095, 2],
+            [1, 4096, 1],
+            [2, 4097, 1],
+            [1, 140_000, 1],
+        ];
         for shape in shapes {
             let mut keys = sample((shape[0] * shape[1] * shape[2]) as usize);
             for (i, key) in keys.iter_mut().enumerate() {
@@ -240,7 +255,14 @@ mod tests {
     #[test]
     fn long_lines_of_every_dtype_are_sorted_by_digits() {
         let Some(gpu) = gpu() else { return };
-        let (before, len) = (2, 4500u32);
+        for len in [3000, 4500] {
+            check_dtypes(gpu, len);
+        }
+    }
+
+    /// Two lines of every dtype, one beside the other.
+    fn check_dtypes(gpu: &Gpu, len: u32) {
+        let before = 2;
         let mixed: Vec<u64> = (0..2 * len as u64).map(|i| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
         let check = |dtype: DType, keys: Vec<u32>, less: &dyn Fn(usize, usize) -> std::cmp::Ordering| {
             for descending in [false, true] {
@@ -273,7 +295,13 @@ mod tests {
     #[test]
     fn keys_in_pieces_are_sorted_as_in_one() {
         let Some(gpu) = gpu() else { return };
-        let (len, shift) = (5000u32, 12u32);
+        for len in [5000, 3000] {
+            check_pieces(gpu, len, if len > 4096 { 12 } else { 10 });
+        }
+    }
+
+    /// A line in pieces of `1 << shift` elements.
+    fn check_pieces(gpu: &Gpu, len: u32, shift: u32) {
         let keys: Vec<u32> = (0..len).map(|i| i * 7919 % 251).collect();
         let library = Library::ArgSort { dtype: DType::U8, before: 1, len, after: 1, descending: false };
         let apart = |words: &[u32]| words.chunks(1 << shift).map(<[u32]>::to_vec).collect::<Vec<_>>();

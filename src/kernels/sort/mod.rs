@@ -8,3 +8,5 @@ pub mod gpu;
 pub mod host;
 #[cfg(feature = "gpu")]
 mod radix;
+#[cfg(feature = "gpu")]
+mod tile;

@@ -1,4 +1,4 @@
-//! Stable argsort of long lines on a GPU, by digits of 8 bits from the lowest on.
+//! Stable argsort of lines that are longer than a tile on a GPU, by digits of 8 bits from the lowest on.
 //!
 //! In: sizes. Out: passes over `[keys, out, scratch]`. A line is cut into tiles of [`TILE`] elements. A workgroup takes
 //! one tile.
@@ -21,19 +21,19 @@ use crate::kernels::wgsl::types::storage;
 use std::fmt::Write;
 
 /// Elements that a workgroup counts and moves.
-const TILE: u32 = SORT_TILE as u32;
+pub(super) const TILE: u32 = SORT_TILE as u32;
 /// Invocations of a workgroup.
-const LANES: u32 = 256;
+pub(super) const LANES: u32 = 256;
 /// Elements of an invocation.
-const EACH: u32 = TILE / LANES;
+pub(super) const EACH: u32 = TILE / LANES;
 /// log2 of `TILE`.
-const TILE_LOG2: u32 = TILE.ilog2();
+pub(super) const TILE_LOG2: u32 = TILE.ilog2();
 /// The most tiles of a line whose counts one invocation sums for each digit. Longer lines take a workgroup a digit.
 const FEW_TILES: u32 = 32;
 
-const BEFORE: usize = OWN_WORDS;
-const LEN: usize = OWN_WORDS + 1;
-const LINES: usize = OWN_WORDS + 2;
+pub(super) const BEFORE: usize = OWN_WORDS;
+pub(super) const LEN: usize = OWN_WORDS + 1;
+pub(super) const LINES: usize = OWN_WORDS + 2;
 const TILES: usize = OWN_WORDS + 3;
 const DESCENDING: usize = OWN_WORDS + 4;
 /// Bits below the digit, in its word.
@@ -120,19 +120,34 @@ impl Digit {
             module.operand(name, ty, self.segments[operand as usize]);
         }
         if operands.contains(&0) {
-            module.add(&format!(
-                "fn key(line: u32, i: u32) -> {} {{
+            module.add(&key_function(self.dtype));
+        }
+        module
+    }
+}
+
+/// The function `key(line, i)`, the key of an element as an unsigned integer that is sorted in ascending order.
+pub(super) fn key_function(dtype: DType) -> String {
+    format!(
+        "fn key(line: u32, i: u32) -> {} {{
     let before = params[{BEFORE}];
     let x = load_keys(line % before + before * (i + params[{LEN}] * (line / before)));
 {}    return select(k, ~k, params[{DESCENDING}] == 1u);
 }}
 ",
-                key_type(self.dtype),
-                ordered(self.dtype)
-            ));
-        }
-        module
-    }
+        key_type(dtype),
+        ordered(dtype)
+    )
+}
+
+/// The workgroup memory of a tile. An invocation of `split` reads 16 neighbouring elements. `slot` puts the elements that
+/// neighbouring invocations read at the same time into different banks.
+pub(super) fn memory() -> String {
+    format!(
+        "var<workgroup> mem: array<u32, {TILE}>;
+fn slot(i: u32) -> u32 {{ return i ^ ((i >> 5u) & 15u); }}
+"
+    )
 }
 
 /// The passes that sort `lines` lines.
@@ -312,13 +327,7 @@ fn rank(digit: Digit) -> String {
 /// The module that sorts a tile by the digit and moves it to its places.
 fn move_tile(digit: Digit, operands: &[u16]) -> String {
     let mut module = digit.module(operands);
-    // An invocation of `split` reads 16 neighbouring elements. `slot` puts the elements that neighbouring invocations
-    // read at the same time into different banks.
-    module.add(&format!(
-        "var<workgroup> mem: array<u32, {TILE}>;
-fn slot(i: u32) -> u32 {{ return i ^ ((i >> 5u) & 15u); }}
-"
-    ));
+    module.add(&memory());
     let mut text = place();
     let _ = write!(
         text,
@@ -350,7 +359,7 @@ fn slot(i: u32) -> u32 {{ return i ^ ((i >> 5u) & 15u); }}
 
 /// Sorts the tile in `mem` by its digits, two bits at a time. An invocation counts the four values of its elements in
 /// the bytes of one word; the sums of these counts over all invocations take the halves of two words.
-fn split(text: &mut String) {
+pub(super) fn split(text: &mut String) {
     let _ = writeln!(
         text,
         "    for (var bit = {TILE_LOG2}u; bit < {}u; bit = bit + 2u) {{\n    var counts = 0u;",
