@@ -4,7 +4,7 @@
 mod common;
 
 use common::{counted, runtimes, session, unfolded, values, wait};
-use tidemill::testing::rounds;
+use tidemill::testing::{Injection, rounds};
 use tidemill::{Array, DType, ErrorKind, MatrixNorm, Session, Triangle};
 
 const FLOATS: [(DType, f64); 2] = [(DType::F32, f32::EPSILON as f64), (DType::F64, f64::EPSILON)];
@@ -122,9 +122,9 @@ fn matrices(kind: &str, (rows, columns): (usize, usize), pages: usize, seed: u64
 
 const KINDS: [&str; 5] = ["random", "graded", "ill-conditioned", "singular", "zero"];
 
-/// Two of the kinds, others from shape to shape, or all of them.
-fn kinds(shape: usize) -> impl Iterator<Item = &'static str> {
-    KINDS.into_iter().cycle().skip(shape % KINDS.len()).take(rounds(2, KINDS.len()))
+/// A few of the kinds, others from shape to shape, or all of them.
+fn kinds(shape: usize, few: usize) -> impl Iterator<Item = &'static str> {
+    KINDS.into_iter().cycle().skip(shape % KINDS.len()).take(rounds(few, KINDS.len()))
 }
 
 /// Extents: one element, odd ones, and those beyond a panel and a block of a GPU's.
@@ -161,7 +161,7 @@ fn elimination_gives_the_rows_of_the_matrix_back() {
         for (dtype, eps) in FLOATS {
             let square = EXTENTS.into_iter().map(|n| (n, n, 1));
             for (m, n, pages) in square.chain([(9, 4, 30), (4, 9, 2), (100, 40, 2), (40, 100, 2)]) {
-                for kind in kinds(m + n) {
+                for kind in kinds(m + n, 2) {
                     let what = format!("{device}, {dtype}, {pages} of {m} x {n}, {kind}");
                     let a = matrices(kind, (m, n), pages, 3).rounded(dtype);
                     let (l, u, rows) = a.array(&s, dtype).lu();
@@ -195,7 +195,7 @@ fn orthogonal_factors_are_orthogonal_and_give_the_matrix_back() {
         for (dtype, eps) in FLOATS {
             let square = EXTENTS.into_iter().map(|n| (n, n, 1));
             for (m, n, pages) in square.chain([(9, 4, 30), (4, 9, 2), (100, 40, 2), (40, 100, 2), (300, 3, 1)]) {
-                for kind in kinds(m + n) {
+                for kind in kinds(m + 2 * n, 1) {
                     let what = format!("{device}, {dtype}, {pages} of {m} x {n}, {kind}");
                     let a = matrices(kind, (m, n), pages, 5).rounded(dtype);
                     let array = a.array(&s, dtype);
@@ -689,4 +689,27 @@ fn sums_of_products_follow_their_formula() {
             assert_eq!(tidemill::einsum(formula, &[&x]).unwrap_err().kind(), kind, "{formula}");
         }
     }
+}
+
+#[test]
+fn matrices_that_lie_in_pieces_are_factored_as_others_are() {
+    let Some(runtime) = common::gpu(|b| {
+        let injection = Injection { segment_shift: Some(12), ..Injection::default() };
+        b.fold_elements_max(0).injection(injection)
+    }) else {
+        return;
+    };
+    let whole = common::gpu(|b| b.fold_elements_max(0));
+    let (dtype, n) = (DType::F32, 100);
+    let results = [Some(runtime), whole].into_iter().flatten().map(|runtime| {
+        let s = session(&runtime);
+        let a = definite(n, 1, 91, dtype).array(&s, dtype);
+        let b = matrices("random", (n, 5), 1, 92).array(&s, dtype);
+        let (all, stats) =
+            counted(&runtime, || [a.cholesky(), a.lu().0, a.qr().0, a.solve(&b)].map(|array| values(&array)));
+        assert_eq!(stats.elsewhere.len(), 0, "{stats}");
+        all
+    });
+    let results: Vec<_> = results.collect();
+    assert_eq!(results[0], results[1]);
 }

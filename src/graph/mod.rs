@@ -21,7 +21,9 @@ pub mod wide;
 
 pub use crate::dtype::{DType, Element, Scalar};
 pub use facts::{Check, LibraryOp, OpClass, Reads, Yields};
-pub use linear::{LinearOp, PANEL, Triangle};
+#[cfg(feature = "gpu")]
+pub use linear::PANEL;
+pub use linear::{LinearOp, Triangle};
 pub use op::{
     Arg, DimSet, Dist, Fourier, Meta, Nan, Node, Op, Parts, RandomKey, ReduceOp, ScanOp, SliceDim, Spectrum, View,
 };
