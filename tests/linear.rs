@@ -551,13 +551,11 @@ fn powers_exponentials_and_products_are_those_of_their_definitions() {
             let close = |got: &Array, wanted: &Pages| Pages::of(got).distance(wanted, wanted.norm()) <= 200.0 * eps;
             assert!(close(&array.matrix_power(5), &fifth), "{what}");
             let eye = a.map(|i, j, _| (i == j) as u8 as f64);
-            assert!(
-                close(&array.matrix_power(0), &eye)
-                    && close(&array.matrix_power(-5).matmul(&array.matrix_power(5)), &eye) | (dtype == DType::F32),
-                "{what}"
-            );
+            assert!(close(&array.matrix_power(0), &eye), "{what}");
+            let near = a.map(|i, j, x| x / 8.0 + (i == j) as u8 as f64).rounded(dtype).array(&s, dtype);
+            assert!(close(&near.matrix_power(-5).matmul(&near.matrix_power(5)), &eye), "{what}");
             // The sum of the series, of matrices whose norms take no squaring and several.
-            for scale in [0.25, 8.0] {
+            for scale in [0.25, 3.0] {
                 let scaled = a.map(|_, _, x| x * scale).rounded(dtype);
                 let (mut sum, mut term) = (eye.clone(), eye.clone());
                 for k in 1..120 {
