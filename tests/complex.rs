@@ -1,7 +1,7 @@
 //! Complex arrays, Fourier transforms and convolutions on every device, against sums written out.
 
 mod common;
-use common::{runtimes, session};
+use common::{counted, runtimes, session, unfolded, wait};
 use tidemill::num_complex::Complex;
 use tidemill::{Array, ComplexArray, Convolution, ErrorKind, Extent, Padding, Session};
 
@@ -295,4 +295,24 @@ fn convolutions_of_planes_go_along_all_dimensions_of_the_kernel() {
         let wide = s.zeros::<f64>([3, 20]);
         assert_eq!(array.convolve(&wide, Extent::Valid).elements().unwrap(), 0);
     });
+}
+
+#[test]
+fn a_transform_is_one_kernel_reads_parts_where_they_lie_and_a_short_convolution_fuses() {
+    for (device, rt) in unfolded(|builder| builder) {
+        let s = session(&rt);
+        let part = |seed| {
+            let part = s.from_vec(numbers(seed, 64 * 48), [64, 48]).unwrap();
+            wait(part.eval()).unwrap();
+            part
+        };
+        let (re, im) = (part(31), part(32));
+        // One along each dimension, and one that interleaves the parts.
+        let (_, did) = counted(&rt, || s.complex(&re, &im).fftn(&[0, 1]).gather::<f64>().wait().unwrap());
+        assert_eq!(did.kernels, 3, "{device}");
+        let kernel = s.from_slice(&[1.0, 2.0, 3.0], 3).unwrap();
+        let smooth = re.convolve(&kernel, Extent::Valid);
+        let (_, did) = counted(&rt, || (smooth * 2.0).gather_blocking::<f64>().unwrap());
+        assert_eq!(did.kernels, 1, "{device}");
+    }
 }

@@ -17,5 +17,7 @@ pub mod host;
 mod plan;
 #[cfg(feature = "gpu")]
 mod text;
+#[cfg(feature = "gpu")]
+mod writer;
 
 pub use plan::scratch_words;
