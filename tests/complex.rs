@@ -89,6 +89,8 @@ fn real_lines_have_half_spectra_and_lines_are_cut_or_continued_by_zeros() {
             let real: Vec<C> = x.iter().map(|&x| C::from(x)).collect();
             let whole = transformed(&real, &[len, 3], 0, false);
             assert_near(device, &array.fft(0).gather::<f64>().wait().unwrap(), &whole, 1e-15);
+            // Of imaginary parts that lie nowhere.
+            assert_near(device, &array.to_complex().fft(0).gather::<f64>().wait().unwrap(), &whole, 1e-15);
             let half: Vec<C> = whole.chunks(len).flat_map(|line| line[..len / 2 + 1].to_vec()).collect();
             let spectrum = array.rfft(0);
             assert_near(device, &spectrum.gather::<f64>().wait().unwrap(), &half, 1e-15);
@@ -102,6 +104,10 @@ fn real_lines_have_half_spectra_and_lines_are_cut_or_continued_by_zeros() {
         let x = s.from_slice(&[1.0, 2.0, 3.0, 4.0, 5.0], 5).unwrap();
         let cut = x.fft_n(0, 2).gather::<f64>().wait().unwrap();
         assert_eq!(cut, [C::from(3.0), C::from(-1.0)]);
+        let windows = [(s.hamming::<f64>(3), [0.08, 1.0, 0.08]), (s.blackman::<f64>(3), [0.0, 1.0, 0.0])];
+        for (window, expected) in windows {
+            assert_column(device, &window, &expected);
+        }
         let shifted = x.fftshift(0);
         assert_eq!(shifted.gather_blocking::<f64>().unwrap().as_slice(), [4.0, 5.0, 1.0, 2.0, 3.0]);
         assert_eq!(shifted.ifftshift(0).gather_blocking::<f64>().unwrap().as_slice(), [1.0, 2.0, 3.0, 4.0, 5.0]);

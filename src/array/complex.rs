@@ -53,9 +53,20 @@ pub struct ComplexArray {
 }
 
 /// The real types of which complex numbers are made: f32 and f64.
-pub trait Part: Element + bytemuck::Pod {}
-impl Part for f32 {}
-impl Part for f64 {}
+pub trait Part: Element {
+    /// The number, rounded to this type.
+    fn of(number: f64) -> Self;
+}
+impl Part for f32 {
+    fn of(number: f64) -> f32 {
+        number as f32
+    }
+}
+impl Part for f64 {
+    fn of(number: f64) -> f64 {
+        number
+    }
+}
 
 /// The elements of a complex array in host memory, in column-major order.
 #[must_use = "a gather that is dropped is cancelled"]

@@ -44,6 +44,7 @@ mod upload;
 mod watch;
 mod wide;
 mod wide_unknown;
+mod windows;
 
 #[cfg(test)]
 mod fake;
