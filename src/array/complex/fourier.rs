@@ -25,7 +25,7 @@ impl Array {
     /// use tidemill::num_complex::Complex;
     /// let x = s.from_slice(&[1.0, 0.0, -1.0, 0.0], 4)?;
     /// let y = x.fft(0);
-    /// assert_eq!(y.gather::<f64>().wait()?, [0.0, 2.0, 0.0, 2.0].map(Complex::from));
+    /// assert_eq!(y.gather::<f64>().wait()?, [0.0, 2.0, 0.0, 2.0].map(|re| Complex::new(re, 0.0)));
     /// assert_eq!(y.ifft(0).re().gather_blocking::<f64>()?.as_slice(), [1.0, 0.0, -1.0, 0.0]);
     /// # rt.shutdown_blocking()?;
     /// # Ok::<(), tidemill::Error>(())
