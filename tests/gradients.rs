@@ -108,7 +108,7 @@ const CASES: &[Case] = cases! {
     };
     "assigning along": [&[4, 3], &[4, 1]], |s, x| {
         let index = s.from_slice(&[2u32, 0, 2], 3).unwrap();
-        x[0].assign_dim(1, &index, &x[1]).square() + x[0].assign_dim(0, &index, &x[1].sum(..))
+        x[0].assign_dim(1, &index, &x[1]).square() + x[0].assign_dim(0, &index, x[1].sum(..))
     };
     "checking": [&[3]], |_s, x| x[0].ensure(&x[0].lt(100.0), "too large").square();
     "a small network": [&[3, 4], &[2, 3], &[2, 1]], |s, x| {
@@ -384,7 +384,7 @@ fn a_checkpoint_draws_its_random_numbers_again_and_keeps_nothing_between() {
         let session = s.clone();
         let noisy = move |x: &[Array]| Ok((&x[0] * session.rand::<f32>([1, 1000])).exp().sin());
         let state = s.random_state();
-        let (plain, expected) = s.value_and_gradient(&x, |x| Ok(noisy(&[x.clone()])?.sum(..))).unwrap();
+        let (plain, expected) = s.value_and_gradient(&x, |x| Ok(noisy(std::slice::from_ref(x))?.sum(..))).unwrap();
         s.set_random_state(state);
         let watch = s.watch(&x).unwrap();
         let value = s.checkpoint(&x, noisy.clone()).unwrap();
@@ -486,4 +486,113 @@ fn a_value_of_another_session_is_watched_where_it_is_used() {
     assert_eq!(watch.gradients(&shared.sum(..)).unwrap_err().kind(), ErrorKind::Argument);
     let loss = (b.ones::<f64>([100, 1]) * &shared).square().sum(..);
     close("shared", &values(&watch.gradients(&loss).unwrap()), &values(&(&shared * 2.0)), 1e-12);
+}
+
+/// Draws for random programs.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, count: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.0 >> 33) as usize % count
+    }
+}
+
+/// A random program of a few arrays, one element. What it does depends on `seed` alone.
+fn random_program(s: &Session, seed: u64, inputs: &[Array]) -> Array {
+    let mut draws = Draws(seed);
+    let mut made: Vec<Array> = inputs.to_vec();
+    for _ in 0..4 + draws.below(14) {
+        let (a, b) = (made[draws.below(made.len())].clone(), made[draws.below(made.len())].clone());
+        let shape = a.shape().unwrap().clone();
+        let (rows, columns) = (shape.dim(0), shape.dim(1));
+        let fitting = match (&a + &b).error() {
+            None => b,
+            Some(_) => b.mean(..),
+        };
+        let dim = draws.below(2);
+        let next = match draws.below(24) {
+            0 => &a + &fitting,
+            1 => &a * &fitting,
+            2 => &a / (fitting.square() + 1.0),
+            3 => a.sin() - fitting,
+            4 => a.tanh() * 1.5,
+            5 => (a * 0.3).exp(),
+            6 => (a.square() + 0.5).log(),
+            7 => a.max(&fitting),
+            8 => a.gt(0.1).select(&a, &fitting),
+            9 => a.sum(dim) * 0.5,
+            10 => a.broadcast_to([rows, columns, 2]).sum(2),
+            11 => a.t(),
+            12 => a.flip(dim),
+            13 => cat(dim, &[&a, &a.sin()]).unwrap().slice((0..rows, 0..columns)),
+            14 => a.slice((rows / 2.., ..)),
+            15 => (a * 0.5).cumsum(dim),
+            16 => (a * 0.2 + 1.0).cumprod(dim),
+            17 => a.cummax(dim),
+            18 => a.matmul(&a.t()) * 0.2,
+            19 => a.logsumexp(dim),
+            20 => a.var(dim) + a.max_over(dim),
+            21 => a.sort(dim).0,
+            22 => {
+                let index: Vec<u32> = (0..5).map(|_| draws.below(rows) as u32).collect();
+                a.take_dim(0, &s.from_vec(index, 5).unwrap()).slice((0..rows.min(5), ..))
+            }
+            _ => a.assign((0, ..), fitting.mean(..)),
+        };
+        made.push(next);
+    }
+    let ends = made.iter().rev().take(3).map(|end| end.tanh().mean(..));
+    ends.reduce(|a, b| a + b).unwrap()
+}
+
+#[test]
+fn random_programs_have_the_gradients_of_finite_differences_and_of_forward_mode() {
+    let rt = host();
+    let others = unfolded(|b| b);
+    let (programs, mut kinks) = (rounds(60, 2000), 0);
+    for seed in 0..programs {
+        let s = rt.session("random").open();
+        let fill = |s: &Session, seed: usize| {
+            let shapes: [&[usize]; 3] = [&[3, 4], &[3, 1], &[1, 4]];
+            let data =
+                |(n, shape): (usize, &&[usize])| s.from_vec(numbers(shape.iter().product(), seed + n), *shape).unwrap();
+            shapes.iter().enumerate().map(data).collect::<Vec<Array>>()
+        };
+        let (inputs, tangents) = (fill(&s, seed as usize), fill(&s, seed as usize + 7));
+        let run = |s: &Session, inputs: &[Array]| {
+            let watch = s.watch(inputs).unwrap();
+            let loss = random_program(s, seed, inputs);
+            let gradients = watch.gradients(&loss).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            let tangent = watch.jvp(&loss, &fill(s, seed as usize + 7)).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            let gradients: Vec<f64> = gradients.iter().flat_map(values).collect();
+            (gradients, values(&tangent)[0])
+        };
+        let (gradients, tangent) = run(&s, &inputs);
+        let direction: Vec<f64> = tangents.iter().flat_map(values).collect();
+        let along: f64 = gradients.iter().zip(&direction).map(|(g, t)| g * t).sum();
+        close(&format!("seed {seed} forwards"), &[tangent], &[along], 1e-10);
+        let at = |by: f64| {
+            let moved: Vec<Array> = inputs.iter().zip(&tangents).map(|(x, t)| x + t * by).collect();
+            values(&random_program(&s, seed, &moved))[0]
+        };
+        let slope = |h: f64| (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h);
+        let (near, nearer) = (slope(2e-4), slope(1e-4));
+        // Across a kink, two distances differ.
+        match (near - nearer).abs() <= 1e-7 * (1.0 + near.abs()) {
+            true => close(&format!("seed {seed}"), &[along], &[nearer], 1e-6),
+            false => kinks += 1,
+        }
+        for (device, rt) in &others {
+            if *device == "gpu" && seed % rounds(20, 40) != 0 {
+                continue;
+            }
+            let s = rt.session("random").open();
+            let again = run(&s, &fill(&s, seed as usize));
+            close(&format!("seed {seed} on {device}"), &again.0, &gradients, 1e-9);
+            close(&format!("seed {seed} on {device}, forwards"), &[again.1], &[tangent], 1e-9);
+            assert_eq!(run(&s, &fill(&s, seed as usize)), again, "seed {seed} on {device}: the same bits");
+        }
+    }
+    assert!(kinks * 10 < programs, "{kinks} of {programs} programs have a kink");
 }

@@ -1,0 +1,152 @@
+//! Two classifiers of digits, and the ways in which they learn.
+
+use std::path::Path;
+use tidemill::{Array, Error, ErrorKind, Result, Session};
+
+/// Pixels of a digit.
+const PIXELS: usize = 64;
+/// The classes.
+const CLASSES: usize = 10;
+
+/// Digits: a column of pixels from 0 to 1 each, and what they are.
+pub struct Digits {
+    images: Array,
+    labels: Array,
+    count: usize,
+}
+
+/// A classifier: its parameters, and what it makes of them and images.
+pub struct Model {
+    parameters: Vec<Array>,
+    scores: fn(&[Array], &Array) -> Array,
+}
+
+/// How parameters follow their gradients.
+pub enum Optimiser {
+    /// Stochastic gradient descent.
+    Sgd {
+        /// The length of a step.
+        rate: f64,
+    },
+    /// Adam: steps by running means of the gradients and of their squares.
+    Adam {
+        /// The length of a step.
+        rate: f64,
+        /// The running means of the gradients, and of their squares, of each parameter.
+        means: Vec<(Array, Array)>,
+        /// Steps so far.
+        steps: i32,
+    },
+}
+
+impl Digits {
+    /// Reads digits: the first `seen` of them, and the others.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or holds something else.
+    pub fn read(s: &Session, path: &Path, seen: usize) -> Result<(Digits, Digits)> {
+        let (mut pixels, mut labels) = (Vec::new(), Vec::new());
+        for line in std::fs::read_to_string(path)?.lines() {
+            let numbers: Option<Vec<u8>> = line.split(',').map(|number| number.parse().ok()).collect();
+            let Some([image @ .., label]) = numbers.as_deref().filter(|numbers| numbers.len() == PIXELS + 1) else {
+                return Err(Error::new(ErrorKind::Argument, format!("not {PIXELS} pixels and a digit: {line}")));
+            };
+            pixels.extend(image.iter().map(|&pixel| f32::from(pixel) / 16.0));
+            labels.push(u32::from(*label));
+        }
+        let part = |from: usize, to: usize| -> Result<Digits> {
+            let count = to - from;
+            let images = s.from_slice(&pixels[from * PIXELS..to * PIXELS], [PIXELS, count])?;
+            Ok(Digits { images, labels: s.from_slice(&labels[from..to], [1, count])?, count })
+        };
+        let seen = seen.min(labels.len());
+        Ok((part(0, seen)?, part(seen, labels.len())?))
+    }
+}
+
+impl Model {
+    /// The scores of a digit are weighted sums of its pixels.
+    pub fn logistic(s: &Session) -> Model {
+        let parameters = vec![s.zeros::<f32>([CLASSES, PIXELS]), s.zeros::<f32>([CLASSES, 1])];
+        Model { parameters, scores: |p, images| p[0].matmul(images) + &p[1] }
+    }
+
+    /// The same of `hidden` values between -1 and 1, which are weighted sums of the pixels.
+    pub fn network(s: &Session, hidden: usize) -> Model {
+        let weights = |to: usize, from: usize| s.randn::<f32>([to, from]) / (from as f64).sqrt();
+        let biases = |to: usize| s.zeros::<f32>([to, 1]);
+        let parameters = vec![weights(hidden, PIXELS), biases(hidden), weights(CLASSES, hidden), biases(CLASSES)];
+        Model { parameters, scores: |p, images| p[2].matmul(&(p[0].matmul(images) + &p[1]).tanh()) + &p[3] }
+    }
+
+    /// One pass through the digits in a random order: the mean loss, on its way.
+    ///
+    /// # Errors
+    /// What recording the gradients returns.
+    pub fn learn(&mut self, s: &Session, optimiser: &mut Optimiser, digits: &Digits, batch: usize) -> Result<Array> {
+        let order = s.rand::<f32>([digits.count, 1]).argsort(0);
+        let mut total = s.zeros::<f32>([1, 1]);
+        let batches = (digits.count / batch.max(1)).max(1);
+        for first in (0..batches).map(|n| n * batch) {
+            let index = order.slice((first..digits.count.min(first + batch), 0));
+            let (images, labels) = (digits.images.take_dim(1, &index), digits.labels.take_dim(1, &index));
+            let scores = self.scores;
+            let (loss, gradients) =
+                s.value_and_gradient(&self.parameters, |p| Ok(loss(&scores(p, &images), &labels)))?;
+            optimiser.step(&mut self.parameters, gradients);
+            total += loss;
+        }
+        Ok(total / batches)
+    }
+
+    /// The share of the digits that it recognises, on its way.
+    ///
+    /// # Errors
+    /// Where the digits' arrays carry a fault.
+    pub fn accuracy(&self, digits: &Digits) -> Result<Array> {
+        let scores = (self.scores)(&self.parameters, &digits.images);
+        scores.argmax(0).eq_to(&digits.labels).mean(..).checked()
+    }
+}
+
+/// The mean negative logarithm of the probability of the right class, from the scores of each.
+fn loss(scores: &Array, labels: &Array) -> Array {
+    (scores.logsumexp(0) - scores.take_along(0, labels)).mean(..)
+}
+
+impl Optimiser {
+    /// Stochastic gradient descent.
+    pub fn sgd(rate: f64) -> Optimiser {
+        Optimiser::Sgd { rate }
+    }
+
+    /// Adam.
+    pub fn adam(rate: f64) -> Optimiser {
+        Optimiser::Adam { rate, means: Vec::new(), steps: 0 }
+    }
+
+    fn step(&mut self, parameters: &mut [Array], gradients: Vec<Array>) {
+        match self {
+            Optimiser::Sgd { rate } => {
+                for (parameter, gradient) in parameters.iter_mut().zip(gradients) {
+                    *parameter -= gradient * *rate;
+                }
+            }
+            Optimiser::Adam { rate, means, steps } => {
+                const FIRST: f64 = 0.9;
+                const SECOND: f64 = 0.999;
+                if means.is_empty() {
+                    means.extend(gradients.iter().map(|gradient| (gradient * 0.0, gradient * 0.0)));
+                }
+                *steps += 1;
+                // Both means begin at 0, and are too small at first.
+                let (first, second) = (1.0 - FIRST.powi(*steps), 1.0 - SECOND.powi(*steps));
+                for ((parameter, gradient), (mean, square)) in parameters.iter_mut().zip(gradients).zip(means) {
+                    *mean = &*mean * FIRST + &gradient * (1.0 - FIRST);
+                    *square = &*square * SECOND + gradient.square() * (1.0 - SECOND);
+                    *parameter -= &*mean * (*rate / first) / ((&*square / second).sqrt() + 1e-8);
+                }
+            }
+        }
+    }
+}
