@@ -31,6 +31,7 @@ impl Writer {
             params: HEADER_WORDS,
             insts: Vec::new(),
             stores: Vec::new(),
+            rolled: None,
         };
         Writer { kernel, params: vec![0; HEADER_WORDS as usize], dtype }
     }

@@ -227,7 +227,10 @@ impl Launch {
             | Geometry::Line { outer, inner } => (outer as f64, inner as f64),
         };
         let work = match &self.program {
-            Program::Kernel(kernel, _) => kernel.work(outer, inner),
+            Program::Kernel(kernel, _) => {
+                let turns = kernel.turns(&self.params) as f64;
+                kernel.work(outer * turns, inner)
+            }
             Program::Library(library) => library.work(),
         };
         let bytes = (self.bytes_read + self.bytes_written) as f64;

@@ -4,6 +4,10 @@
 //! - REGION-1: nodes are in tape order, which is topological.
 //! - REGION-2: every argument is a node before it, an input, or a scalar.
 //! - REGION-3: an input is materialised somewhere, is made by an earlier region, or brings its host data.
+//! - REGION-4: the nodes of a region of several turns are those of the first turn, then those of the second, and so on.
+//!   Each node is that of the first turn but for numbers that are parameters, random keys and the session's values: it reads
+//!   the same node of its own turn, or of the turn before, in whose place the first turn reads an input that is nothing else
+//!   to the loop, or the same input. All is elementwise; outputs are of the last turn, and read by a next one.
 
 use crate::error::{Error, ErrorKind, Site};
 use crate::graph::{DType, Meta, Op, Scalar};
@@ -106,6 +110,8 @@ pub struct Region {
     pub why: CutReason,
     /// Why it runs there.
     pub placement: Placement,
+    /// The turns of the loop that it is, all alike but for numbers and random keys (REGION-4), or 1.
+    pub turns: u32,
     /// Not run, only planned: for `explain()`.
     pub preview: bool,
 }

@@ -9,11 +9,13 @@ use super::grouping::Grouping;
 use super::library;
 use super::lower::{Lowered, Packed, Surroundings, lower};
 use super::repeat::is_blind;
+use super::roll::roll;
 use super::source::{Source, source_of};
 use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{
     FaultSite, Launch, Number, NumberOf, Plan, PlanBuffer, PlanInput, Program, Provenance, Role, Step, Use,
 };
+use crate::contract::region::Region;
 use crate::graph::{Check, DType};
 use crate::kernels::ir::{Access, Geometry};
 use rustc_hash::FxHashMap;
@@ -32,6 +34,8 @@ struct Assembly<'a, 'r> {
     sites: Vec<FaultSite>,
     site_of: FxHashMap<u32, u32>,
     faults: Option<u32>,
+    /// The region of all turns, where the work is one turn of a loop.
+    turns: Option<&'a Region>,
 }
 
 /// Puts a plan together.
@@ -42,49 +46,74 @@ pub fn assemble(
     kernels: &mut KernelCache,
     cached: bool,
 ) -> Plan {
-    let mut last_reader = FxHashMap::default();
-    let count = work.nodes.len() as u32;
-    for (c, cluster) in grouping.clusters.iter().enumerate() {
-        for read in cluster.reads.iter() {
-            let source = if read < count { Source::Node(read) } else { Source::Input(read - count) };
-            last_reader.insert(source, c);
-        }
-    }
-    let mut assembly = Assembly {
-        work,
-        grouping,
-        device,
-        kernels,
-        buffers: Vec::new(),
-        steps: Vec::new(),
-        buffer_of: FxHashMap::default(),
-        last_reader,
-        sites: Vec::new(),
-        site_of: FxHashMap::default(),
-        faults: None,
-    };
+    let mut assembly = Assembly::new(work, grouping, device, kernels);
     for cluster in 0..grouping.clusters.len() {
         assembly.cluster(cluster);
     }
     assembly.plan(cached)
 }
 
-impl Assembly<'_, '_> {
+/// Puts the plan of a loop together: `work` is one turn of `region`, in one cluster. `None` where its kernel cannot be a
+/// loop.
+pub fn assemble_loop(
+    work: &Work<'_>,
+    grouping: &Grouping,
+    device: &DeviceInfo,
+    kernels: &mut KernelCache,
+    region: &Region,
+) -> Option<Plan> {
+    let mut assembly = Assembly::new(work, grouping, device, kernels);
+    assembly.turns = Some(region);
+    assembly.generated(0).then(|| assembly.plan(false))
+}
+
+impl<'a, 'r> Assembly<'a, 'r> {
+    fn new(
+        work: &'a Work<'r>,
+        grouping: &'a Grouping,
+        device: &'a DeviceInfo,
+        kernels: &'a mut KernelCache,
+    ) -> Assembly<'a, 'r> {
+        let mut last_reader = FxHashMap::default();
+        let count = work.nodes.len() as u32;
+        for (c, cluster) in grouping.clusters.iter().enumerate() {
+            for read in cluster.reads.iter() {
+                let source = if read < count { Source::Node(read) } else { Source::Input(read - count) };
+                last_reader.insert(source, c);
+            }
+        }
+        Assembly {
+            work,
+            grouping,
+            device,
+            kernels,
+            buffers: Vec::new(),
+            steps: Vec::new(),
+            buffer_of: FxHashMap::default(),
+            last_reader,
+            sites: Vec::new(),
+            site_of: FxHashMap::default(),
+            faults: None,
+            turns: None,
+        }
+    }
+
     fn cluster(&mut self, index: usize) {
         let cluster = &self.grouping.clusters[index];
         let root = cluster.roots[0].0;
         match self.work.nodes[root as usize].class {
             Class::Library => self.library(index, root),
             Class::Inline | Class::Reduce | Class::Scan | Class::Patch | Class::Compact | Class::Empty => {
-                self.generated(index)
+                self.generated(index);
             }
         }
     }
 
-    fn generated(&mut self, index: usize) {
+    /// Adds the launch of a generated kernel; false where it should be a loop and cannot be one.
+    fn generated(&mut self, index: usize) -> bool {
         let grouping = self.grouping;
         let cluster = &grouping.clusters[index];
-        let lowered = {
+        let mut lowered = {
             let (sites, site_of, work) = (&mut self.sites, &mut self.site_of, self.work);
             let mut fault_word = |n: u32| site(work, sites, site_of, n);
             let (last_reader, work) = (&self.last_reader, self.work);
@@ -95,6 +124,11 @@ impl Assembly<'_, '_> {
                 Surroundings { device: self.device, dies: &dies, read_later: &read_later, fault_word: &mut fault_word };
             lower(self.work, &grouping.written, cluster, around)
         };
+        if let Some(region) = self.turns
+            && !roll(region, self.work, cluster, &mut lowered)
+        {
+            return false;
+        }
         for &(node, source) in &lowered.in_place {
             self.take_over(node, source);
         }
@@ -123,7 +157,11 @@ impl Assembly<'_, '_> {
             });
         }
         let faults = lowered.kernel.faults.then(|| self.fault_buffer());
-        let (label, ops) = self.label(index);
+        let (mut label, mut ops) = self.label(index);
+        if let Some(Region { turns, .. }) = self.turns {
+            label = format!("{turns} turns of {label}").into();
+            ops *= turns;
+        }
         let root = &self.work.nodes[cluster.roots[cluster.roots.len() - 1].0 as usize];
         let provenance = self.provenance(root, &lowered.numbers);
         let Lowered { kernel, params, geometry, .. } = lowered;
@@ -142,6 +180,7 @@ impl Assembly<'_, '_> {
             blame: (root.op.name(), root.at),
             provenance,
         })));
+        true
     }
 
     fn library(&mut self, index: usize, root: u32) {

@@ -36,6 +36,8 @@ pub struct Lowered {
     pub params: Vec<u32>,
     /// Those that the program may vary: the first word, the working node, what of it.
     pub numbers: Vec<(u32, u32, NumberOf)>,
+    /// The values of the cluster's roots, in their order; none of a cluster that is a patch or compacts.
+    pub roots: Vec<Val>,
     /// Its sizes.
     pub geometry: Geometry,
     /// The buffer of each operand.
@@ -80,6 +82,7 @@ pub(super) struct Lowering<'a, 'r> {
     pub(super) elements_read: Vec<u64>,
     pub(super) elements_written: Vec<u64>,
     pub(super) stores: Vec<Store>,
+    pub(super) roots: Vec<Val>,
     pub(super) faulting: Vec<u32>,
     fault_words: &'a mut dyn FnMut(u32) -> u32,
     /// Loads of whole operands that may run across the space, and the run of its dimensions along which their elements
@@ -129,6 +132,7 @@ pub fn lower<'a>(work: &'a Work<'_>, written: &'a [bool], cluster: &'a Cluster, 
         elements_read: Vec::new(),
         elements_written: Vec::new(),
         stores: Vec::new(),
+        roots: Vec::new(),
         faulting: Vec::new(),
         across: SmallVec::new(),
         fault_words: around.fault_word,
@@ -162,6 +166,7 @@ impl Lowering<'_, '_> {
             let wanted = self.work.nodes[root as usize].output.is_some() || read_later(root);
             let at = if phase == Phase::Reduced { At::Outer } else { At::Flat };
             let value = self.node(root, &at, None);
+            self.roots.push(value);
             if !wanted {
                 continue;
             }

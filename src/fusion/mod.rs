@@ -25,6 +25,8 @@
 //! kernel computes and reads), [`anchors`] (what has a buffer anyway), [`budget`] (how much a kernel may hold) and
 //! [`grouping`] (clusters).
 //!
+//! A region that is a loop (`Region::turns`) has a plan of one kernel, which [`roll`] makes of one turn.
+//!
 //! `cut` to `pack` depend on structure, and on what the device binds, and are cached by the region's relative form
 //! ([`key`], [`caches`]); lowering collects the parameters (sizes, scalars, seeds), and the kernel it yields is interned by
 //! its structure. What comes again with the same sizes is not planned anew ([`repeat`]): only its scalars and seeds are
@@ -43,6 +45,7 @@
 //! - FUSE-7: who overwrites a part of an array where it lies runs after all others that read it, and itself reads of it
 //!   no element that another element's store overwrites.
 //! - FUSE-8: the plan of a region that comes again is the one that the passes would make.
+//! - FUSE-9 (`roll`): what the kernel of a loop depends on, and what its results are.
 
 pub mod anchors;
 pub mod assemble;
@@ -75,6 +78,7 @@ pub mod passes;
 pub mod patches;
 mod paths;
 pub mod repeat;
+pub mod roll;
 pub mod share;
 pub mod source;
 pub mod state;

@@ -19,6 +19,7 @@ use super::merge::merge;
 use super::order::order;
 use super::pack::pack;
 use super::patches::patches;
+use super::roll;
 use super::share::share;
 use super::verify;
 use crate::contract::device::DeviceInfo;
@@ -39,6 +40,12 @@ const ROUNDS: u32 = 3;
 /// `ErrorKind::Unsupported` where a single op binds more than the device can, `ErrorKind::OutOfMemory` where it uses
 /// more than the device's memory at a time.
 pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result<Plan> {
+    if region.turns > 1
+        && let Some(plan) = roll::plan(region, device, &mut caches.kernels)
+        && misfit(&plan, device).is_none()
+    {
+        return Ok(plan);
+    }
     let mut budget = Budget::of(device);
     loop {
         let Passed { key, work, grouping, plan } = passes(region, device, budget, caches);

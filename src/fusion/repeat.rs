@@ -7,7 +7,8 @@
 //! signature holds all that they look at, and a number is left out of it only where no pass looks at it.
 
 use super::bounded::Bounded;
-use crate::contract::plan::{FaultSite, Launch, NumberOf, Plan, PlanBuffer, PlanInput, Role, Step};
+use super::roll::put_rows;
+use crate::contract::plan::{FaultSite, Launch, Number, NumberOf, Plan, PlanBuffer, PlanInput, Program, Role, Step};
 use crate::contract::region::{Region, RegionArg, RegionNode};
 use crate::error::Error;
 use crate::graph::{DType, Op};
@@ -90,7 +91,8 @@ impl Repeats {
     /// Keeps the plan of the region that was not found a moment ago, if it has been here before.
     pub fn keep(&mut self, region: &Region, plan: &Plan) {
         let Some(hash) = self.hash.take().filter(|_| plan.device == region.device) else { return };
-        if self.seen.get(hash).is_none() {
+        // A loop's plan is small, and a program that loops once is likely to do so again.
+        if region.turns == 1 && self.seen.get(hash).is_none() {
             self.seen.insert(hash, ());
             return;
         }
@@ -177,21 +179,32 @@ fn relaunch(launch: &Arc<Launch>, region: &Region) -> Arc<Launch> {
     }
     let mut launch = Launch::clone(launch);
     launch.blame.1 = at;
-    for number in &launch.provenance.numbers {
-        let node = &region.nodes[number.node as usize];
-        let words = &mut launch.params[number.word as usize..];
-        match (number.of, &node.op) {
-            (NumberOf::Arg(slot), _) => {
-                let RegionArg::Scalar(scalar) = node.args[slot as usize] else {
-                    unreachable!("FUSE-8: an argument's kind is in the signature")
-                };
-                words.iter_mut().zip(scalar.words()).for_each(|(word, new)| *word = new);
+    match &launch.program {
+        Program::Kernel(kernel, _) if kernel.rolled.is_some() => {
+            put_rows(kernel, &launch.provenance.numbers, region, &mut launch.params);
+        }
+        Program::Kernel(..) | Program::Library(_) => {
+            for number in &launch.provenance.numbers {
+                let node = &region.nodes[number.node as usize];
+                put_number(number, node, &mut launch.params[number.word as usize..]);
             }
-            (NumberOf::Key, Op::Random { key, .. }) => words[..5].copy_from_slice(&key.words()),
-            (NumberOf::Key, op) => unreachable!("FUSE-8: {} has no key", op.name()),
         }
     }
     Arc::new(launch)
+}
+
+/// Puts a number of a node into parameter words.
+pub(super) fn put_number(number: &Number, node: &RegionNode, words: &mut [u32]) {
+    match (number.of, &node.op) {
+        (NumberOf::Arg(slot), _) => {
+            let RegionArg::Scalar(scalar) = node.args[slot as usize] else {
+                unreachable!("FUSE-8: an argument's kind is in the signature")
+            };
+            words.iter_mut().zip(scalar.words()).for_each(|(word, new)| *word = new);
+        }
+        (NumberOf::Key, Op::Random { key, .. }) => words[..5].copy_from_slice(&key.words()),
+        (NumberOf::Key, op) => unreachable!("FUSE-8: {} has no key", op.name()),
+    }
 }
 
 /// Whether an op's scalars are parameters that no pass looks at.
@@ -201,16 +214,19 @@ pub fn is_blind(node: &RegionNode, dtype_of: impl Fn(RegionArg) -> DType) -> boo
 
 /// Writes down all that planning looks at; false where the region is too large.
 fn sign(region: &Region, words: &mut Vec<u64>) -> bool {
-    if (region.inputs.len() + region.nodes.len()) * WORDS_MIN > SIGNATURE_MAX {
+    // The turns of a loop are alike (REGION-4): two of them say how each reads the one before.
+    let nodes = &region.nodes[..region.nodes.len() / region.turns as usize * region.turns.min(2) as usize];
+    if (region.inputs.len() + nodes.len()) * WORDS_MIN > SIGNATURE_MAX {
         return false;
     }
     let mut to = Recorder(words);
-    (region.device.0, region.inputs.len(), region.nodes.len()).hash(&mut to);
+    (region.device.0, region.inputs.len(), region.nodes.len(), region.turns).hash(&mut to);
+    region.nodes[region.nodes.len() - nodes.len()..].iter().for_each(|node| node.output.hash(&mut to));
     for input in &region.inputs {
         (input.meta.dtype, &input.meta.shape).hash(&mut to);
         (input.dies, input.is_source, region.readbacks.contains(&input.value)).hash(&mut to);
     }
-    for node in &region.nodes {
+    for node in nodes {
         if to.0.len() > SIGNATURE_MAX {
             return false;
         }

@@ -51,12 +51,19 @@ pub struct Injection {
     /// In place of a GPU, host threads that interpret kernels as a device of other capabilities than any that is
     /// opened otherwise: it is told to compile, shares the host's memory, binds 8 arrays and lacks f64 (DEV-1).
     pub stands_in: bool,
+    /// Loops are computed as they were recorded, turn by turn, and never as a kernel that is a loop.
+    pub never_rolls: bool,
 }
 
 impl Injection {
     /// As [`Injection::stands_in`].
     pub fn stands_in(&self) -> bool {
         self.stands_in
+    }
+
+    /// As [`Injection::never_rolls`].
+    pub fn never_rolls(&self) -> bool {
+        self.never_rolls
     }
 
     /// Holds the device over its first batch.

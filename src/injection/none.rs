@@ -17,6 +17,10 @@ pub struct Latch {}
 impl Injection {
     pub fn hold_batch(&self, _number: u64) {}
 
+    pub fn never_rolls(&self) -> bool {
+        false
+    }
+
     pub fn holds_a_batch(&self) -> bool {
         false
     }

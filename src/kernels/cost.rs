@@ -99,7 +99,7 @@ mod tests {
 
     fn kernel(form: Form, insts: Vec<(InstOp, DType, Level)>) -> Kernel {
         let insts = insts.into_iter().map(|(op, dtype, level)| Inst { op, dtype, level }).collect();
-        Kernel { form, operands: vec![], scratch: None, faults: false, params: 16, insts, stores: vec![] }
+        Kernel { form, operands: vec![], scratch: None, faults: false, params: 16, insts, stores: vec![], rolled: None }
     }
 
     #[test]

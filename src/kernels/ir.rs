@@ -15,8 +15,10 @@
 //! - IR-5: `Outer`, `Inner`, `Reduce`, `Scan` occur only in the forms that have them.
 //! - IR-6: an operand is `tiled` only if every access to it is at the flat index.
 //! - IR-7: every instruction's dtype follows from its op and arguments (`ElementOp`'s rule).
+//! - IR-8 (`rolled`): what a kernel that is a loop may hold.
 
 pub use super::launch::*;
+pub use super::rolled::{Carry, Rolled};
 use super::verify::arguments;
 use crate::graph::{DType, Dist, ElementOp};
 use smallvec::SmallVec;
@@ -409,6 +411,8 @@ pub struct Kernel {
     pub insts: Vec<Inst>,
     /// What is written.
     pub stores: Vec<Store>,
+    /// The loop whose turns its body computes, if it is one.
+    pub rolled: Option<Rolled>,
 }
 
 impl Kernel {
@@ -514,7 +518,7 @@ impl Kernel {
         if let Form::Line(lines) = self.form {
             return lines.rounds;
         }
-        if elements > TWO_ROUNDS_INSTS_MAX || self.insts.iter().any(random) {
+        if elements > TWO_ROUNDS_INSTS_MAX || self.rolled.is_some() || self.insts.iter().any(random) {
             return 1;
         }
         // Accumulators of several components, of each level, take the registers of loads in flight.

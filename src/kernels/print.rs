@@ -142,7 +142,10 @@ impl fmt::Display for Kernel {
         for (number, inst) in self.insts.iter().enumerate() {
             writeln!(f, "  %{number} {} {} = {}", inst.dtype, inst.level, inst.op)?;
         }
-        self.stores.iter().try_for_each(|store| writeln!(f, "  {store}"))
+        self.stores.iter().try_for_each(|store| writeln!(f, "  {store}"))?;
+        let Some(rolled) = &self.rolled else { return Ok(()) };
+        writeln!(f, "  turns param {} rows param {}", rolled.turns, rolled.rows)?;
+        rolled.carries.iter().try_for_each(|carry| writeln!(f, "  {} <- {} in the next turn", carry.here, carry.next))
     }
 }
 
@@ -207,6 +210,7 @@ mod tests {
                 inst(InstOp::Reduce { monoid: Monoid::Sum, args: smallvec![Val(4)] }, DType::F32, Level::Reduced),
             ],
             stores: vec![Store { operand: 1, index: None, value: Val(5), guard: None }],
+            rolled: None,
         };
         expect![[r#"
             kernel reduce inner_fast width 4 params 17 scratch @2

@@ -1,11 +1,11 @@
 //! The verifier of the kernel IR: what the WGSL writer and the host evaluator rely on.
 //!
-//! In: a kernel. Out: the first invariant (IR-1 to IR-7 of `kernels::ir`) that it breaks, with the instruction.
+//! In: a kernel. Out: the first invariant (IR-1 to IR-8 of `kernels::ir`) that it breaks, with the instruction.
 
 use super::ir::{Access, Form, HEADER_WORDS, Inst, InstOp, Kernel, Level, Monoid, Run, Store, Val};
 use crate::graph::{DType, Dist, ElementOp};
 
-/// Checks IR-1 to IR-7.
+/// Checks IR-1 to IR-8.
 ///
 /// # Errors
 /// The invariant's ID, what breaks it and the printed kernel.
@@ -18,7 +18,8 @@ pub fn verify(kernel: &Kernel) -> Result<(), String> {
         for (number, store) in kernel.stores.iter().enumerate() {
             self::store(kernel, store).map_err(|error| format!("{error} at store {number}"))?;
         }
-        tiled(kernel)
+        tiled(kernel)?;
+        rolled(kernel)
     };
     check().map_err(|error| format!("{error}\n{kernel}"))
 }
@@ -322,6 +323,35 @@ fn tiled(kernel: &Kernel) -> Result<(), String> {
     Ok(())
 }
 
+/// IR-8.
+fn rolled(kernel: &Kernel) -> Result<(), String> {
+    let Some(rolled) = &kernel.rolled else { return Ok(()) };
+    need(kernel.form == Form::Map && !kernel.faults && kernel.across().is_none(), || {
+        format!("IR-8: a loop in a {} form, with faults or with loads across", kernel.form)
+    })?;
+    let is_fixed = (HEADER_WORDS..rolled.rows).contains(&rolled.turns);
+    need(is_fixed && rolled.rows <= kernel.params, || "IR-8: the turns are a word of a turn".to_string())?;
+    for carry in &rolled.carries {
+        for val in [carry.here, carry.next] {
+            need((val.0 as usize) < kernel.insts.len(), || format!("IR-1: {val} does not exist"))?;
+            has_value(kernel, val)?;
+        }
+        let (here, next) = (kernel.inst(carry.here), kernel.inst(carry.next));
+        let is_flat = |index: Val| matches!(kernel.inst(index).op, InstOp::Flat);
+        let is_load = matches!(here.op, InstOp::Load { run: Run::Flat, guard: None, index, .. } if is_flat(index));
+        need(is_load, || format!("IR-8: {} is carried, and is no load at the flat index", carry.here))?;
+        let is_alike = here.dtype == next.dtype && next.level == Level::Element;
+        need(is_alike, || format!("IR-8: {} does not become {}", carry.here, carry.next))?;
+    }
+    for (number, store) in kernel.stores.iter().enumerate() {
+        let is_carried = rolled.carries.iter().any(|carry| carry.next == store.value);
+        need(is_carried && store.index.is_none() && store.guard.is_none(), || {
+            format!("IR-8: store {number} is of no carried value, or not where it lies")
+        })?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -363,6 +393,7 @@ mod tests {
                 inst(InstOp::Apply(ElementOp::Sqrt, smallvec![Val(5)]), DType::F32, Reduced),
             ],
             stores: vec![Store { operand: 1, index: None, value: Val(6), guard: None }],
+            rolled: None,
         }
     }
 
@@ -383,6 +414,7 @@ mod tests {
                 ),
             ],
             stores: vec![Store { operand: 1, index: None, value: Val(1), guard: None }],
+            rolled: None,
         }
     }
 

@@ -150,6 +150,7 @@ impl GroupBuilder<'_> {
             readbacks,
             why: self.group.why,
             placement: self.placement(),
+            turns: self.group.turns,
             preview,
         }
     }

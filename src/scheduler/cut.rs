@@ -8,6 +8,7 @@
 
 use super::bodies::parts;
 use super::graph::{Entries, Home};
+use super::loops::around;
 use super::placement::Where;
 use super::portions::{elements_max, portions};
 use super::state::State;
@@ -86,6 +87,8 @@ pub(super) struct Group {
     pub nodes: Vec<u32>,
     /// Why it ends.
     pub why: CutReason,
+    /// Turns of a loop that it is (`loops`), or 1.
+    pub turns: u32,
 }
 
 /// What a demand computes.
@@ -291,16 +294,11 @@ impl State {
             let first = groups.len();
             let most = elements_max(&self.fleet[device]);
             for portion in portions(cut, nodes, |n| self.elements_of(cut, n), most) {
-                let alike = |&a: &u32, &b: &u32| self.are_alike(cut, a, b);
-                let regions: SmallVec<[Vec<u32>; 1]> = match portion.len() {
-                    0..=REGION_NODES_MAX => smallvec![portion],
-                    _ => parts(&portion, REGION_NODES_MAX, alike).into_iter().map(<[u32]>::to_vec).collect(),
-                };
-                for nodes in regions {
+                for (nodes, turns) in self.regions_of(cut, portion, device) {
                     for &position in &nodes {
                         cut.nodes[position as usize].group = groups.len() as u32;
                     }
-                    groups.push(Group { device, nodes, why: CutReason::RegionLimit });
+                    groups.push(Group { device, nodes, why: CutReason::RegionLimit, turns });
                 }
             }
             if let Some(last) = groups[first..].last_mut() {
@@ -318,6 +316,24 @@ impl State {
             }
         }
         cut.groups = groups;
+    }
+
+    /// The regions of a portion, each with its turns: loops that are a kernel each, and the rest, of a bounded size.
+    fn regions_of(&self, cut: &Cut, portion: Vec<u32>, device: DeviceId) -> SmallVec<[(Vec<u32>, u32); 1]> {
+        let loops = self.loops(cut, &portion, &self.fleet[device]);
+        if loops.is_empty() && portion.len() <= REGION_NODES_MAX {
+            return smallvec![(portion, 1)];
+        }
+        let alike = |&a: &u32, &b: &u32| self.are_alike(cut, a, b);
+        let mut regions = SmallVec::new();
+        for (range, turns) in around(&loops, portion.len()) {
+            let nodes = &portion[range];
+            match turns {
+                1 => regions.extend(parts(nodes, REGION_NODES_MAX, alike).into_iter().map(|part| (part.to_vec(), 1))),
+                _ => regions.push((nodes.to_vec(), turns as u32)),
+            }
+        }
+        regions
     }
 
     /// Whether two nodes come of one statement: the same op, recorded at one place, on as large arrays.
@@ -477,6 +493,16 @@ impl State {
                 [Dep::Node(p)] if op.is_reshape() => position = *p,
                 _ => return op.facts().overwrites(),
             }
+        }
+    }
+}
+
+impl Cut {
+    /// The entry of an argument.
+    pub(super) fn entry(&self, dep: Dep) -> NodeIndex {
+        match dep {
+            Dep::Node(p) => self.nodes[p as usize].at,
+            Dep::Input(i) => self.inputs[i as usize].at,
         }
     }
 }

@@ -443,6 +443,7 @@ impl State {
             readbacks: vec![live.node.value],
             why: occasion.why,
             placement: Placement { reason: "where the value is", ..Placement::default() },
+            turns: 1,
             preview: false,
         };
         self.ledger.count_regions(1);

@@ -63,6 +63,7 @@ mod ingest;
 mod keeping;
 mod ledger;
 mod lineage;
+mod loops;
 mod opening;
 mod parking;
 mod passing;

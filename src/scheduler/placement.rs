@@ -278,11 +278,7 @@ impl State {
     }
 
     pub(super) fn meta_of(&self, cut: &Cut, dep: Dep) -> &Meta {
-        let at = match dep {
-            Dep::Node(p) => cut.nodes[p as usize].at,
-            Dep::Input(i) => cut.inputs[i as usize].at,
-        };
-        &self.graph[at].node.meta
+        &self.graph[cut.entry(dep)].node.meta
     }
 
     fn place_cheapest(&self, cut: &mut Cut) {

@@ -70,6 +70,8 @@ pub struct State {
     pub(super) log: Log,
     /// Credits, and what was counted.
     pub(super) ledger: Ledger,
+    /// A test has loops computed as they were recorded.
+    pub(super) never_rolls: bool,
 }
 
 /// How far the runtime is.
@@ -164,6 +166,7 @@ impl State {
             scratch: Scratch::default(),
             log: Log::default(),
             ledger: Ledger::default(),
+            never_rolls: config.injection().never_rolls(),
         }
     }
 

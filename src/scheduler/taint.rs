@@ -74,6 +74,10 @@ pub(super) fn prune(region: &mut Region, inputs: &[Option<Error>], errors: &[Opt
         position += 1;
         needed[position - 1]
     });
+    if position > region.nodes.len() {
+        // Its turns are not alike any more.
+        region.turns = 1;
+    }
     for node in &mut region.nodes {
         remap(node, &node_places, &input_places);
     }

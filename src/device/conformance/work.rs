@@ -174,6 +174,7 @@ impl Build {
             params: HEADER_WORDS,
             insts: Vec::new(),
             stores: Vec::new(),
+            rolled: None,
         };
         Build { kernel, params: vec![0; HEADER_WORDS as usize], faults: None }
     }

@@ -120,6 +120,7 @@ fn doubling(in_place: bool) -> Kernel {
             element(InstOp::Apply(ElementOp::Add, smallvec![Val(1), Val(1)]), DType::F32),
         ],
         stores: vec![Store { operand: u16::from(!in_place), index: None, value: Val(2), guard: None }],
+        rolled: None,
     }
 }
 

@@ -69,6 +69,7 @@ impl Lowering<'_, '_> {
             params: self.builder.params.len() as u32,
             insts: self.builder.insts,
             stores: self.stores,
+            rolled: None,
         };
         let in_phases = device.capabilities.needs_scratch;
         let chunks = match form {
@@ -89,6 +90,7 @@ impl Lowering<'_, '_> {
         Lowered {
             kernel,
             numbers,
+            roots: self.roots,
             params: self.builder.params,
             geometry,
             sources: self.sources,

@@ -61,6 +61,7 @@ impl Build {
                 readbacks: vec![],
                 why: CutReason::Demand,
                 placement: Placement::default(),
+                turns: 1,
                 preview: false,
             },
         }

@@ -45,8 +45,8 @@ impl Frame<'_> {
 
     fn parameter(&self, slot: u32, dtype: DType) -> Scalar {
         let slot = slot as usize;
-        let low = self.scene.params[slot] as u64;
-        let high = if dtype.is_wide() { self.scene.params[slot + 1] as u64 } else { 0 };
+        let low = self.word(slot) as u64;
+        let high = if dtype.is_wide() { self.word(slot + 1) as u64 } else { 0 };
         Scalar::from_bits(dtype, low | high << 32)
     }
 
@@ -217,7 +217,7 @@ impl Frame<'_> {
     ) -> Value {
         let dtype = self.kernel.insts[at].dtype;
         let width = dtype.bytes();
-        let key: [u32; 5] = std::array::from_fn(|n| self.scene.params[key as usize + n]);
+        let key: [u32; 5] = std::array::from_fn(|n| self.word(key as usize + n));
         let range = range.map(|(low, span)| match (self.value(low), self.value(span)) {
             (Value::Scalar(low), Value::Scalar(span)) => (low, span.bits() as u32),
             other => panic!("IR-7: the range of random integers is one for all: {other:?}"),

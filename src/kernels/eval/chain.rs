@@ -38,6 +38,7 @@ pub(super) fn find(kernel: &Kernel, order: &mut Vec<u32>, stores: &[u32]) -> Vec
     for &store in stores {
         stage::store_values(&kernel.stores[store as usize]).for_each(|v| uses[v.0 as usize] += 1);
     }
+    stage::carried(kernel).for_each(|v| uses[v.0 as usize] += 1);
     let mut chains: Vec<Option<Box<Chain>>> = vec![None; kernel.insts.len()];
     let mut is_inside = vec![false; kernel.insts.len()];
     for &at in order.iter() {

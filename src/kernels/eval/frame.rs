@@ -121,6 +121,10 @@ pub(super) struct Frame<'a> {
     pub staged: SmallVec<[(u32, *const u8); 2]>,
     /// Blocks evaluated.
     pub blocks: u64,
+    /// Of a loop: parameter words between the first turn's row and that of the turn in hand.
+    pub row: usize,
+    /// Of a loop: what becomes of its carried values, until all of them are known.
+    pub kept: SmallVec<[(u32, Value); 8]>,
     register_bytes: usize,
     arena: Arena,
 }
@@ -157,6 +161,8 @@ impl<'a> Frame<'a> {
             mode: FoldMode::Accumulate,
             staged: SmallVec::new(),
             blocks: 0,
+            row: 0,
+            kept: SmallVec::new(),
             register_bytes,
             arena,
         }
@@ -207,6 +213,18 @@ impl<'a> Frame<'a> {
         let number = self.stage.register[at];
         assert_ne!(number, NONE, "EVAL-2: instruction {at} has no register in this pass");
         self.register_at(number as usize)
+    }
+
+    /// The register of a loop's carried value in one of two sets.
+    pub fn carried(&mut self, set: usize, number: usize) -> *mut u8 {
+        let count = self.kernel.rolled.as_ref().map_or(0, |rolled| rolled.carries.len());
+        self.register_at(self.stage.registers - 2 * count + set * count + number)
+    }
+
+    /// A parameter word; of the turn in hand, where it is one of a row.
+    pub fn word(&self, slot: usize) -> u32 {
+        let is_of_turn = self.kernel.rolled.as_ref().is_some_and(|rolled| slot >= rolled.rows as usize);
+        self.scene.params[if is_of_turn { slot + self.row } else { slot }]
     }
 
     /// Where an instruction's block goes: its operand's memory if it is stored there anyway, or its register.
@@ -333,6 +351,9 @@ impl<'a> Frame<'a> {
     /// Evaluates the stage at a place that is part of a block.
     pub fn evaluate_part(&mut self, place: &Place) {
         debug_assert!(place.lanes <= BLOCK && place.lanes > 0);
+        if let Some(rolled) = &self.kernel.rolled {
+            return self.evaluate_turns(rolled, place);
+        }
         let stage = self.stage;
         for &at in &stage.order {
             let value = self.instruction(at as usize, place);

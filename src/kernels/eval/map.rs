@@ -77,7 +77,8 @@ pub(super) fn run(scene: &Scene<'_>, passes: &Passes, elements: u32, pool: &Pool
     let blocks = cut.count();
     // Some blocks a task: neighbours share pages, and taking a task costs an atomic.
     let group = (blocks / (pool.threads() * 8)).clamp(1, 64);
-    let parallel = pool.is_worth_waking(elements.saturating_mul(stage.order.len()));
+    let turns = scene.kernel.turns(scene.params) as usize;
+    let parallel = pool.is_worth_waking(elements.saturating_mul(stage.order.len()).saturating_mul(turns));
     let evaluated = AtomicU64::new(0);
     pool.run(blocks.div_ceil(group), parallel, |tasks| {
         let mut worker = None;

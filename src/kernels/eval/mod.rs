@@ -32,6 +32,7 @@ mod operand;
 mod peel;
 mod pool;
 mod reduce;
+mod rolled;
 mod running;
 mod runs;
 mod scan;

@@ -34,6 +34,11 @@ pub(super) struct Stage {
     pub chains: Vec<Option<Box<Chain>>>,
     /// Loads whose block must be a copy, since the operand is written before the value is used up.
     pub copied: Vec<bool>,
+    /// How many of the order's instructions, those at its beginning, are evaluated before the turns of a loop. All others
+    /// are evaluated in each turn.
+    pub once: usize,
+    /// Instructions whose values are numbers of a loop's turn, in order.
+    pub numbers: Vec<u32>,
 }
 
 /// Which part of a kernel a stage is.
@@ -79,9 +84,14 @@ impl Passes {
         let tiled = kernel
             .across()
             .map(|_| Tiled { indices: Stage::new(kernel, Part::Indices), rows: Stage::new(kernel, Part::Rows) });
-        let peeled = if kernel.form == Form::Map { Peeled::of(kernel, &main) } else { None };
+        let peeled = if kernel.form == Form::Map && kernel.rolled.is_none() { Peeled::of(kernel, &main) } else { None };
         Passes { uniform, main, finish, tiled, peeled }
     }
+}
+
+/// What a loop's turns leave to the next ones.
+pub(super) fn carried(kernel: &Kernel) -> impl Iterator<Item = Val> + '_ {
+    kernel.rolled.iter().flat_map(|rolled| &rolled.carries).map(|carry| carry.next)
 }
 
 /// Calls `f` with every argument of an instruction.
@@ -221,9 +231,25 @@ impl Stage {
             _ => chain::find(kernel, &mut order, &stores),
         };
         let mut stage = Stage { order, stores, chains, ..Stage::default() };
+        if part == Part::Whole && kernel.rolled.is_some() {
+            stage.find_turns(kernel);
+        }
         stage.allocate(kernel, part);
         stage.find_direct(kernel, part);
         stage
+    }
+
+    /// Divides the order of a loop into what is evaluated once, which includes the first loads of what is carried, and what
+    /// is evaluated in each turn.
+    fn find_turns(&mut self, kernel: &Kernel) {
+        let varies = kernel.varies();
+        let is_of_turn = |at: u32| varies[at as usize] && kernel.carried_by(at as usize).is_none();
+        let (each, mut order): (Vec<u32>, Vec<u32>) = self.order.iter().partition(|&&at| is_of_turn(at));
+        self.once = order.len();
+        order.extend(each);
+        self.order = order;
+        let is_number = |at: &u32| kernel.insts[*at as usize].level == Level::Uniform && is_of_turn(*at);
+        self.numbers = (0..kernel.insts.len() as u32).filter(is_number).collect();
     }
 
     /// Calls `f` with every argument of an instruction of the order, those of its chain in the place of its own.
@@ -247,6 +273,9 @@ impl Stage {
         if part == Part::Indices {
             across_indices(kernel).for_each(|index| last_use[index.0 as usize] = END);
         }
+        // What is evaluated once is read in each turn, and what a turn leaves is read in the next one.
+        self.order[..self.once].iter().for_each(|&at| last_use[at as usize] = END);
+        carried(kernel).for_each(|val| last_use[val.0 as usize] = END);
         for &at in self.order.iter().rev() {
             for &choice in choices(&kernel.insts[at as usize]) {
                 last_use[choice.0 as usize] = last_use[choice.0 as usize].max(last_use[at as usize]);
@@ -273,6 +302,8 @@ impl Stage {
                 free.push(register);
             }
         }
+        // Two sets, behind all others (`rolled`).
+        self.registers += 2 * carried(kernel).count();
     }
 
     /// Whether the chain that makes a value may write it over the elements of an operand: they are loaded only at the lanes
@@ -309,7 +340,8 @@ impl Stage {
             let natural = store.index.is_none() && store.guard.is_none();
             let is_free = operand.access == Access::Write
                 || (part == Part::Whole && self.is_read_before(kernel, store.operand, store.value));
-            if is_free && alone && natural && makes_block {
+            // A loop's first turn still reads what its last one stores.
+            if is_free && alone && natural && makes_block && kernel.rolled.is_none() {
                 self.direct[store.value.0 as usize] = store.operand;
             }
             let mut stored: SmallVec<[Val; 4]> = store_values(store).collect();
@@ -356,6 +388,7 @@ mod tests {
             params: 16,
             insts,
             stores: vec![Store { operand: 1, index: None, value: Val(41), guard: None }],
+            rolled: None,
         }
     }
 

@@ -202,7 +202,7 @@ impl<'k> Body<'k> {
         matches!(self.kernel.form, Form::Map | Form::Line(Lines { in_fours: true, .. }))
     }
 
-    fn load(&mut self, name: &str, val: Val, operand: u16, index: Val, run: Run, guard: Option<Val>) {
+    pub(super) fn load(&mut self, name: &str, val: Val, operand: u16, index: Val, run: Run, guard: Option<Val>) {
         let dtype = self.kernel.inst(val).dtype;
         let width = self.lanes_of(val);
         let index_lanes = self.lanes_of(index);

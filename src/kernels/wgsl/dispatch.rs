@@ -185,6 +185,7 @@ mod tests {
             params: HEADER_WORDS,
             insts: vec![],
             stores: vec![],
+            rolled: None,
         }
     }
 

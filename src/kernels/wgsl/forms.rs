@@ -16,6 +16,7 @@ use super::body::{Body, component};
 use super::line;
 use super::memory::Accessor;
 use super::monoid::Fold;
+use super::rolled;
 use super::scan;
 use super::types::{from_storage, from_words, lanes, register, splat, storage, to_storage, to_words, typed, vector};
 use crate::graph::DType;
@@ -36,6 +37,7 @@ pub(super) fn entry(body: &mut Body) -> Entry {
     let mut shared = Shared::new();
     match body.kernel.form {
         Form::Map if body.is_across => across::map(body, &mut shared),
+        Form::Map if body.kernel.rolled.is_some() => rolled::map(body),
         Form::Map => map(body),
         Form::Reduce { inner_fast } => reduce(body, inner_fast, &mut shared),
         Form::Scan { .. } => scan::scan(body, &mut shared),
@@ -50,6 +52,14 @@ pub(super) fn no_fold(_: &mut Body, val: Val) {
 }
 
 fn map(body: &mut Body) {
+    map_places(body);
+    body.instructions(Level::Uniform, no_fold);
+    body.instructions(Level::Element, no_fold);
+    body.element_stores();
+}
+
+/// Where the elements of a map's invocation lie; those that have none end.
+pub(super) fn map_places(body: &mut Body) {
     let (begin, end) = (body.memory.parameter(header::BEGIN), body.memory.parameter(header::END));
     if body.width == 1 {
         body.line("let unit = (group.y * groups.x + group.x) * 256u + lid;");
@@ -62,9 +72,6 @@ fn map(body: &mut Body) {
         body.line("if (unit >= units) { return; }");
         body.each_round(|body| places(body, &begin, &end));
     }
-    body.instructions(Level::Uniform, no_fold);
-    body.instructions(Level::Element, no_fold);
-    body.element_stores();
 }
 
 /// Where the four elements of a group lie. A group past the end stands at the last one, and none of it is inside.

@@ -233,6 +233,7 @@ impl Build {
             params: HEADER_WORDS,
             insts: vec![],
             stores: vec![],
+            rolled: None,
         };
         Build { kernel, params: vec![] }
     }

@@ -42,8 +42,13 @@ impl<'k> Memory<'k> {
         Memory { kernel, immediate, grouped, used: BTreeSet::new() }
     }
 
-    /// A parameter word.
+    /// A parameter word; of the turn in hand, where it is one of a row.
     pub(super) fn parameter(&self, slot: usize) -> String {
+        if let Some(rolled) = &self.kernel.rolled
+            && slot >= rolled.rows as usize
+        {
+            return format!("params[row + {}u]", slot - rolled.rows as usize);
+        }
         if self.immediate { format!("params.w{slot}") } else { format!("params[{slot}]") }
     }
 

@@ -21,6 +21,7 @@ mod line;
 mod memory;
 mod monoid;
 pub mod pieces;
+mod rolled;
 mod running;
 mod scan;
 mod scan_part;
@@ -56,7 +57,8 @@ pub struct Target {
 impl Target {
     /// Whether a kernel's parameters are immediates, which need no copy and no load, and not the words of binding 0.
     pub fn takes_immediates(&self, kernel: &Kernel) -> bool {
-        kernel.params <= self.immediate_words_max
+        // A loop's launch has a row of parameters for each turn.
+        kernel.rolled.is_none() && kernel.params <= self.immediate_words_max
     }
 
     /// Whether kernels may hold values of this type.

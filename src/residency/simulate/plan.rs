@@ -119,6 +119,7 @@ impl Builder {
             params: 16,
             insts: vec![addition],
             stores: Vec::new(),
+            rolled: None,
         };
         let uses: SmallVec<[Use; 6]> =
             uses.iter().map(|&(buffer, tiled, reads, writes)| Use { buffer, tiled, reads, writes }).collect();

@@ -201,6 +201,7 @@ fn a_cut_without_demand_leaves_values_lazy_and_gives_their_credits_back() {
 #[test]
 fn a_region_holds_at_most_1024_nodes_and_says_so() {
     let mut b = Bench::new(DeviceChoice::Host);
+    b.state.never_rolls = true;
     let mut s = b.rand(8);
     for _ in 0..2999 {
         let next = b.scale(s, 8);
@@ -215,6 +216,27 @@ fn a_region_holds_at_most_1024_nodes_and_says_so() {
     assert_eq!(regions[2].why, CutReason::Demand);
     assert_eq!(outputs(&regions[0]), [ValueId { session: SessionId(0), index: 1023 }]);
     assert!(regions[1].inputs[0].dies, "it was only handed over");
+}
+
+#[test]
+fn a_loop_is_a_region_of_its_own_and_what_is_seen_of_it_are_the_last_turns_values() {
+    let mut b = Bench::new(DeviceChoice::Host);
+    let mut s = b.rand(8);
+    let mut seen = None;
+    for turn in 0..1000 {
+        let next = b.scale(s, 8);
+        match turn {
+            600 => seen = Some(s),
+            _ => b.release(s),
+        }
+        s = next;
+    }
+    b.gather(s);
+    let regions = b.cut();
+    let sizes: Vec<(usize, u32)> = regions.iter().map(|r| (r.nodes.len(), r.turns)).collect();
+    assert_eq!(sizes, [(1, 1), (600, 600), (400, 400)]);
+    assert_eq!(outputs(&regions[1]), [seen.unwrap()]);
+    assert_eq!(outputs(&regions[2]), [s]);
 }
 
 #[test]

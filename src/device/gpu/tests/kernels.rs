@@ -217,6 +217,7 @@ fn twice() -> Kernel {
             inst(InstOp::Apply(ElementOp::Add, [Val(1), Val(1)].into_iter().collect()), DType::F32, Level::Element),
         ],
         stores: vec![Store { operand: 1, index: None, value: Val(2), guard: None }],
+        rolled: None,
     }
 }
 

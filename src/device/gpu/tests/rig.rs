@@ -103,6 +103,7 @@ pub(super) fn launch(scale: f32, offset: f32, limit: f32, word: u32) -> Arc<Laun
         params: 20,
         insts: Vec::new(),
         stores: Vec::new(),
+        rolled: None,
     };
     launch_of(Program::Kernel(Arc::new(kernel), 7), vec![scale.to_bits(), offset.to_bits(), limit.to_bits(), word])
 }

@@ -61,6 +61,7 @@ impl Build {
                 params: HEADER_WORDS,
                 insts: Vec::new(),
                 stores: Vec::new(),
+                rolled: None,
             },
             params: vec![0; HEADER_WORDS as usize],
             memory: Vec::new(),

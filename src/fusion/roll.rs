@@ -1,0 +1,224 @@
+//! A region that is a loop, as one kernel that is a loop.
+//!
+//! In: a region of several turns (REGION-4). Out: its plan: the kernel of one turn, lowered as any other, with a row of
+//! parameters for each turn. Must hold: FUSE-9: the kernel depends on the body alone: neither on the number of turns nor on
+//! the numbers; on the host, its results are those of the turns computed one after the other, bit for bit.
+
+use super::assemble::assemble_loop;
+use super::bits::Bits;
+use super::caches::KernelCache;
+use super::form::{Class, Work, form};
+use super::grouping::{Cluster, Fold, Grouping, Phase};
+use super::join::join;
+use super::lower::Lowered;
+use super::repeat::{is_blind, put_number};
+use super::source::Source;
+use super::verify;
+use crate::contract::device::DeviceInfo;
+use crate::contract::plan::{Number, NumberOf, Plan, PlanInput};
+use crate::contract::region::{Region, RegionArg, RegionNode};
+use crate::kernels::ir::{Carry, HEADER_WORDS, InstOp, Kernel, Level, Rolled, Run, Val};
+use smallvec::{SmallVec, smallvec};
+
+/// The plan of a region of several turns; `None` where its body is no such kernel.
+pub fn plan(region: &Region, device: &DeviceInfo, kernels: &mut KernelCache) -> Option<Plan> {
+    let body = Body::of(region)?;
+    let work = form(&body.turn);
+    let is_inline = work.nodes.len() == body.turn.nodes.len() && work.nodes.iter().all(|n| n.class == Class::Inline);
+    if !is_inline {
+        return None;
+    }
+    verify::work(&work);
+    let mut plan = assemble_loop(&work, &body.grouping(), device, kernels, region)?;
+    plan.inputs = region.inputs.iter().map(PlanInput::from).collect();
+    verify::kernels(&plan);
+    verify::steps(&plan);
+    join(&mut plan, device);
+    verify::steps(&plan);
+    plan.note_lives();
+    Some(plan)
+}
+
+/// One turn of a loop, as a region: the last one, of which others see the outputs. Its first inputs are what the turn before
+/// left; they stand for the values with which the loop begins.
+struct Body {
+    turn: Region,
+    /// The nodes that the next turn reads, in the order of those inputs.
+    carries: Vec<u32>,
+}
+
+impl Body {
+    fn of(region: &Region) -> Option<Body> {
+        let turns = region.turns as usize;
+        let period = region.nodes.len() / turns;
+        let last = region.nodes.len() - period;
+        let is_seen_before = region.nodes[..last].iter().any(|node| node.output);
+        if period * turns != region.nodes.len() || turns < 2 || is_seen_before {
+            return None;
+        }
+        let mut carried: Vec<(u32, u32)> = Vec::new();
+        let mut others: Vec<u32> = Vec::new();
+        for (node, first) in region.nodes[last..].iter().zip(&region.nodes) {
+            for (arg, init) in node.args.iter().zip(&first.args) {
+                match (*arg, *init) {
+                    (RegionArg::Node(n), RegionArg::Input(i)) if (n as usize) < last => {
+                        carried.push((n + period as u32 - last as u32, i));
+                    }
+                    (RegionArg::Node(n), _) if (n as usize) < last => return None,
+                    (RegionArg::Input(i), _) if !others.contains(&i) => others.push(i),
+                    (RegionArg::Node(_) | RegionArg::Input(_) | RegionArg::Scalar(_), _) => {}
+                }
+            }
+        }
+        carried.sort_unstable();
+        carried.dedup();
+        let inputs: Vec<u32> = carried.iter().map(|&(_, init)| init).chain(others).collect();
+        let are_apart = (0..inputs.len()).all(|n| !inputs[..n].contains(&inputs[n]));
+        if carried.is_empty() || !are_apart {
+            return None;
+        }
+        let carries: Vec<u32> = carried.iter().map(|&(q, _)| q).collect();
+        let place = |i: u32| inputs.iter().position(|&input| input == i).map(|place| RegionArg::Input(place as u32));
+        let moved = |arg: &RegionArg| match *arg {
+            RegionArg::Node(n) if (n as usize) < last => {
+                let q = n + period as u32 - last as u32;
+                carries.binary_search(&q).ok().map(|place| RegionArg::Input(place as u32))
+            }
+            RegionArg::Node(n) => Some(RegionArg::Node(n - last as u32)),
+            RegionArg::Input(i) => place(i),
+            RegionArg::Scalar(_) => Some(*arg),
+        };
+        let node = |node: &RegionNode| {
+            let args = node.args.iter().map(moved).collect::<Option<SmallVec<_>>>()?;
+            Some(RegionNode { args, op: node.op.clone(), meta: node.meta.clone(), ..*node })
+        };
+        let nodes = region.nodes[last..].iter().map(node).collect::<Option<Vec<_>>>()?;
+        let inputs = inputs.iter().map(|&i| region.inputs[i as usize].clone()).collect();
+        let (readbacks, placement) = (region.readbacks.clone(), region.placement.clone());
+        Some(Body { turn: Region { nodes, inputs, readbacks, placement, ..*region }, carries })
+    }
+
+    /// All of it in one kernel, which computes what is carried.
+    fn grouping(&self) -> Grouping {
+        let (nodes, inputs) = (self.turn.nodes.len(), self.turn.inputs.len());
+        let mut written = vec![false; nodes];
+        self.carries.iter().for_each(|&q| written[q as usize] = true);
+        let mut members = Bits::new(nodes);
+        (0..nodes as u32).for_each(|n| members.insert(n));
+        let mut reads = Bits::new(nodes + inputs);
+        (nodes..nodes + inputs).for_each(|n| reads.insert(n as u32));
+        let cluster = Cluster {
+            shape: self.turn.nodes[self.carries[0] as usize].meta.shape.clone(),
+            fold: Fold::None,
+            roots: self.carries.iter().map(|&q| (q, Phase::Element)).collect(),
+            members,
+            reads,
+            packed: Bits::new(nodes + inputs),
+            before: smallvec![],
+            split: None,
+        };
+        Grouping { written, clusters: vec![cluster] }
+    }
+}
+
+/// Makes the kernel of a turn a loop over all turns of `region`, with their parameters; false where it cannot be one.
+pub(super) fn roll(region: &Region, work: &Work<'_>, cluster: &Cluster, lowered: &mut Lowered) -> bool {
+    let kernel = &lowered.kernel;
+    let carries: Option<Vec<Carry>> = (0..cluster.roots.len()).map(|n| carry(lowered, n)).collect();
+    let Some(carries) = carries.filter(|_| !kernel.faults && kernel.across().is_none()) else { return false };
+    let rows = Rows::of(work, lowered);
+    let turns = HEADER_WORDS;
+    let first = rows.fixed.len() as u32 + turns + 1;
+    let mut params = vec![0; HEADER_WORDS as usize];
+    params.push(region.turns);
+    params.extend(rows.fixed.iter().map(|&word| lowered.params[word as usize]));
+    params.resize(params.len() + rows.row.len() * region.turns as usize, 0);
+    let mut slots = vec![0; lowered.params.len()];
+    rows.fixed.iter().zip(turns + 1..).for_each(|(&word, slot)| slots[word as usize] = slot);
+    rows.row.iter().zip(first..).for_each(|(&word, slot)| slots[word as usize] = slot);
+    let kernel = &mut lowered.kernel;
+    move_slots(kernel, &slots);
+    kernel.params = first + rows.row.len() as u32;
+    kernel.rolled = Some(Rolled { turns, rows: first, carries });
+    lowered.numbers.iter_mut().for_each(|(word, ..)| *word = slots[*word as usize]);
+    let numbers: Vec<Number> =
+        rows.numbers.iter().map(|number| Number { word: slots[number.word as usize], ..*number }).collect();
+    put_rows(kernel, &numbers, region, &mut params);
+    lowered.params = params;
+    true
+}
+
+/// The numbers of each turn, into its row.
+pub(super) fn put_rows(kernel: &Kernel, numbers: &[Number], region: &Region, params: &mut [u32]) {
+    let (turns, row_words) = (kernel.turns(params) as usize, kernel.row_words() as usize);
+    let period = region.nodes.len() / turns;
+    for turn in 0..turns {
+        for number in numbers {
+            let node = &region.nodes[number.node as usize + turn * period];
+            put_number(number, node, &mut params[number.word as usize + turn * row_words..]);
+        }
+    }
+}
+
+/// The load of a carried value, and what it becomes.
+fn carry(lowered: &Lowered, number: usize) -> Option<Carry> {
+    let input = Source::Input(number as u32);
+    let taken = lowered.in_place.iter().find(|(_, from)| *from == input).map(|&(root, _)| Source::Node(root));
+    let is_it = |operand: u16| lowered.sources[operand as usize] == taken.unwrap_or(input);
+    let is_load =
+        |op: &InstOp| matches!(*op, InstOp::Load { operand, run: Run::Flat, guard: None, .. } if is_it(operand));
+    let any_load = |op: &InstOp| matches!(*op, InstOp::Load { operand, .. } if is_it(operand));
+    let insts = &lowered.kernel.insts;
+    let here = insts.iter().position(|inst| is_load(&inst.op))?;
+    let is_only = insts.iter().filter(|inst| any_load(&inst.op)).count() == 1;
+    let next = *lowered.roots.get(number)?;
+    let varies = lowered.kernel.inst(next).level == Level::Element;
+    (is_only && varies).then_some(Carry { here: Val(here as u32), next })
+}
+
+/// Which parameter words of a turn's kernel are of the turn.
+struct Rows {
+    /// Words that are the same in each turn, without the header's.
+    fixed: Vec<u32>,
+    /// Words that are the turn's.
+    row: Vec<u32>,
+    /// What these are.
+    numbers: Vec<Number>,
+}
+
+impl Rows {
+    fn of(work: &Work<'_>, lowered: &Lowered) -> Rows {
+        let mut is_of_turn = vec![false; lowered.params.len()];
+        let mut numbers = Vec::new();
+        for &(word, n, of) in &lowered.numbers {
+            let node = &work.region.nodes[n as usize];
+            if !is_blind(node, |arg| work.region.dtype_of(arg)) {
+                continue;
+            }
+            let words = match of {
+                NumberOf::Key => 5,
+                NumberOf::Arg(slot) => match node.args[slot as usize] {
+                    RegionArg::Scalar(scalar) => scalar.words().count(),
+                    RegionArg::Node(_) | RegionArg::Input(_) => continue,
+                },
+            };
+            (0..words).for_each(|offset| is_of_turn[word as usize + offset] = true);
+            numbers.push(Number { word, node: n, of });
+        }
+        let (row, fixed) = (HEADER_WORDS..lowered.params.len() as u32).partition(|&word| is_of_turn[word as usize]);
+        Rows { fixed, row, numbers }
+    }
+}
+
+/// Names parameter words anew.
+fn move_slots(kernel: &mut Kernel, slots: &[u32]) {
+    for inst in &mut kernel.insts {
+        match &mut inst.op {
+            InstOp::Param(slot) | InstOp::Random { key: slot, .. } => *slot = slots[*slot as usize],
+            InstOp::Check { site, .. } | InstOp::Require { site, .. } => *site = slots[*site as usize],
+            InstOp::Flat | InstOp::Outer | InstOp::Inner | InstOp::Index(..) | InstOp::Compare(..) => {}
+            InstOp::Load { .. } | InstOp::Apply(..) => {}
+            InstOp::Reduce { .. } | InstOp::Project(..) | InstOp::Scan { .. } => {}
+        }
+    }
+}

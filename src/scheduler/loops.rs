@@ -1,0 +1,408 @@
+//! Finds the loops of a program that can each be one kernel.
+//!
+//! In: the nodes of a region to be, in tape order. Out: runs of whole turns of one body (`Region::turns`). Must hold:
+//! LOOP-1: in such a run, each node is the node one turn later, but for its numbers and random keys: it reads the same node
+//! of its own turn, of the turn before (what is carried; the first turn reads values from outside there), or the same value
+//! from outside. LOOP-2: only carried values are seen outside, and only those of the last turn. LOOP-3: what is found depends
+//! on the nodes and on the device's numbers alone.
+//!
+//! A body is found where a statement comes again (`Site`): the distance is the length of the body, if all that follows comes
+//! again at that distance, too.
+
+use super::cut::{Cut, CutNode, Dep};
+use super::state::State;
+use crate::contract::device::DeviceInfo;
+use crate::graph::{Arg, Check, DType, Meta, Node, OpClass, Reads};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
+
+/// Nodes of a loop from which it is a kernel of its own: as many as four kernels hold otherwise. A loop's kernel reads with
+/// what it begins, and leaves what is made of its result to another one.
+const LOOP_NODES_MIN: usize = 256;
+/// Turns of a loop, at the least.
+const TURNS_MIN: usize = 4;
+/// Nodes of a body, at most: a kernel's registers, and the time that a driver takes to compile it.
+const BODY_NODES_MAX: usize = 256;
+/// Values that go from turn to turn, at most: registers.
+const CARRIES_MAX: usize = 8;
+/// Nodes of a loop's region, at most: parameters of a turn are some words each, and what a region computes starts when all
+/// of it is recorded.
+const LOOP_NODES_MAX: usize = 16_384;
+/// Nodes times elements of a loop's region, at most: a millisecond or so of a fast device, and far less than the two seconds
+/// after which some systems take a slow one for hung.
+const LOOP_WORK_MAX: u64 = 1 << 34;
+/// Earlier places of a statement at which a body is looked for.
+const PLACES_MAX: usize = 16;
+
+/// Some turns of a loop, by positions among the nodes that were looked through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Loop {
+    /// Its first node.
+    pub first: usize,
+    /// Nodes of a turn.
+    pub period: usize,
+    /// Turns.
+    pub turns: usize,
+}
+
+impl Loop {
+    /// One past its last node.
+    pub fn end(&self) -> usize {
+        self.first + self.period * self.turns
+    }
+}
+
+/// An argument of a node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum LoopArg {
+    /// A node that is looked through, by position.
+    Node(usize),
+    /// A value from elsewhere.
+    Outside(Dep),
+    /// A number, whose dtype, and value where planning looks at it, is in the node's kind.
+    Number,
+}
+
+/// A node that is looked through.
+#[derive(Debug)]
+struct Candidate<'a> {
+    meta: &'a Meta,
+    args: SmallVec<[LoopArg; 3]>,
+    /// What the node is but for what may differ between turns; `None` of a node that no loop holds.
+    kind: Option<u32>,
+    /// A number in some shape.
+    is_number: bool,
+    /// Where it was recorded: the mark, the line and the column.
+    place: (u64, u32, u32),
+    /// The last node that reads it, if all that read it are looked through and nobody else asks for it.
+    last_user: Option<usize>,
+}
+
+/// Looks for loops among nodes.
+struct Finder<'a> {
+    nodes: Vec<Candidate<'a>>,
+    device: &'a DeviceInfo,
+    meta_of: &'a dyn Fn(Dep) -> &'a Meta,
+}
+
+impl State {
+    /// The loops among `portion` (positions in a cut, in tape order), in order.
+    pub(super) fn loops(&self, cut: &Cut, portion: &[u32], device: &DeviceInfo) -> Vec<Loop> {
+        if portion.len() < LOOP_NODES_MIN || self.never_rolls {
+            return Vec::new();
+        }
+        let meta_of = |dep: Dep| self.meta_of(cut, dep);
+        let finder = Finder { nodes: self.candidates(cut, portion), device, meta_of: &meta_of };
+        finder.loops()
+    }
+
+    fn candidates<'a>(&'a self, cut: &Cut, portion: &[u32]) -> Vec<Candidate<'a>> {
+        let mut place_of = vec![usize::MAX; cut.nodes.len()];
+        let mut kinds: FxHashMap<Words, u32> = FxHashMap::default();
+        let mut all: Vec<Candidate<'a>> = Vec::with_capacity(portion.len());
+        let mut users: Vec<(u32, usize)> = vec![(0, 0); portion.len()];
+        for (number, &position) in portion.iter().enumerate() {
+            place_of[position as usize] = number;
+            let from = &cut.nodes[position as usize];
+            let node = &self.graph[from.at].node;
+            let mut args = SmallVec::new();
+            for arg in &node.args {
+                args.push(match *arg {
+                    Arg::Scalar(_) => LoopArg::Number,
+                    Arg::Value(value) => {
+                        let is_it = |dep: &&Dep| self.graph[cut.entry(**dep)].node.value == value;
+                        match *from.deps.iter().find(is_it).expect("SCHED-1: every argument was visited") {
+                            Dep::Node(p) if place_of[p as usize] != usize::MAX => LoopArg::Node(place_of[p as usize]),
+                            dep => LoopArg::Outside(dep),
+                        }
+                    }
+                });
+            }
+            for dep in &from.deps {
+                if let Dep::Node(p) = *dep
+                    && let Some((count, last)) = users.get_mut(place_of[p as usize])
+                {
+                    (*count, *last) = (*count + 1, number);
+                }
+            }
+            let next = kinds.len() as u32;
+            let kind = kind(node, |arg| self.dtype_of(cut, from, arg));
+            let kind = kind.map(|words| *kinds.entry(words).or_insert(next));
+            let place = (node.at.mark, node.at.location.line(), node.at.location.column());
+            let is_number = node.op.is_number();
+            all.push(Candidate { meta: &node.meta, args, kind, is_number, place, last_user: None });
+        }
+        for ((candidate, &position), (count, last)) in all.iter_mut().zip(portion).zip(users) {
+            let from = &cut.nodes[position as usize];
+            let live = &self.graph[from.at];
+            let is_seen = from.root || live.held || live.users != count;
+            candidate.last_user = (!is_seen).then_some(last);
+        }
+        all
+    }
+
+    fn dtype_of(&self, cut: &Cut, from: &CutNode, arg: &Arg) -> DType {
+        match *arg {
+            Arg::Scalar(scalar) => scalar.dtype(),
+            Arg::Value(value) => {
+                let mut entries = from.deps.iter().map(|&dep| &self.graph[cut.entry(dep)].node);
+                entries.find(|node| node.value == value).map_or(DType::Bool, |node| node.meta.dtype)
+            }
+        }
+    }
+}
+
+/// What is hashed, word by word.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+struct Words(SmallVec<[u64; 16]>);
+
+impl Hasher for Words {
+    fn finish(&self) -> u64 {
+        unreachable!("LOOP-1: the words are the kind")
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.push(bytes.len() as u64);
+        for part in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.0.push(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0.push(number);
+    }
+}
+
+/// What a node is but for its arguments, its random key and the numbers that planning does not look at. `None` of ops that
+/// read other elements than the one that they compute, that fold, or that check.
+fn kind(node: &Node, dtype_of: impl Fn(&Arg) -> DType) -> Option<Words> {
+    let facts = node.op.facts();
+    let is_here = |slot: usize| matches!(facts.reads(slot), Reads::Number | Reads::Expanded);
+    if facts.class != OpClass::Element || facts.check != Check::Nothing || !(0..node.args.len()).all(is_here) {
+        return None;
+    }
+    let mut words = Words::default();
+    (node.at.location as *const _ as usize as u64, node.at.mark).hash(&mut words);
+    node.op.hash_attributes(&mut words);
+    (node.meta.dtype, &node.meta.shape, node.args.len() as u64).hash(&mut words);
+    let is_blind = facts.scalars.are_parameters(node.args.iter().map(&dtype_of));
+    for arg in &node.args {
+        match arg {
+            Arg::Value(_) => words.write_u64(0),
+            Arg::Scalar(scalar) => {
+                let number = (!is_blind).then(|| scalar.bits());
+                (1u64, scalar.dtype(), number).hash(&mut words);
+            }
+        }
+    }
+    Some(words)
+}
+
+impl Finder<'_> {
+    fn loops(&self) -> Vec<Loop> {
+        let mut found = Vec::new();
+        // The places of each kind so far, and for each node the place of its kind before it.
+        let mut latest: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut before = vec![usize::MAX; self.nodes.len()];
+        let (mut at, mut free) = (0, 0);
+        while at < self.nodes.len() {
+            let Some(kind) = self.nodes[at].kind else {
+                at += 1;
+                continue;
+            };
+            before[at] = latest.insert(kind, at).unwrap_or(usize::MAX);
+            let places = std::iter::successors(Some(before[at]), |&place| before.get(place).copied());
+            let is_near = |&place: &usize| place != usize::MAX && place >= free && at - place <= BODY_NODES_MAX;
+            let runs = places.take_while(is_near).take(PLACES_MAX).map(|place| (place, self.run(place, at - place)));
+            let run = runs.into_iter().find(|&(place, end)| end - place >= TURNS_MIN * (at - place));
+            let Some((first, end)) = run else {
+                at += 1;
+                continue;
+            };
+            self.divide(first, at - first, end, &mut found);
+            // Later loops begin behind this run; its last nodes may be the first ones of another.
+            (at, free) = (end.max(at + 1), end);
+        }
+        found
+    }
+
+    /// The end of the nodes from `first` on that come again after `period` nodes each (LOOP-1).
+    fn run(&self, first: usize, period: usize) -> usize {
+        let mut end = first + period;
+        while let Some(node) = self.nodes.get(end)
+            && node.kind.is_some()
+            && node.kind == self.nodes[end - period].kind
+            && (end < first + 2 * period || self.is_steady(first, period, end))
+        {
+            end += 1;
+        }
+        end
+    }
+
+    /// Whether a node reads what the node one turn before reads, in its own turn.
+    fn is_steady(&self, first: usize, period: usize, at: usize) -> bool {
+        let pairs = self.nodes[at].args.iter().zip(&self.nodes[at - period].args);
+        pairs.into_iter().all(|pair| match pair {
+            (LoopArg::Node(now), LoopArg::Node(before)) => {
+                let moves = *now == before + period && at - now <= period;
+                moves || (now == before && *now < first)
+            }
+            (now, before) => now == before,
+        })
+    }
+
+    /// The loops in a run of equal bodies: from where the least is carried, and to where something else is seen.
+    fn divide(&self, first: usize, period: usize, end: usize, found: &mut Vec<Loop>) {
+        let mut first = first + self.phase(first + period, period);
+        while first + TURNS_MIN * period <= end {
+            match self.longest(first, period, (end - first) / period) {
+                Some(turns) => {
+                    let part = Loop { first, period, turns };
+                    if period * turns >= LOOP_NODES_MIN {
+                        found.push(part);
+                    }
+                    first = part.end();
+                }
+                None => first += period,
+            }
+        }
+    }
+
+    /// Where in a body a turn begins, so that it carries least; of several such places, at the first one in the program's
+    /// text, wherever the run begins.
+    fn phase(&self, start: usize, period: usize) -> usize {
+        // A value is carried past each place between itself and its last reader, which is at most a turn behind it.
+        let mut carried = vec![0i32; 2 * period + 1];
+        for from in start..start + period {
+            let reads = |at: &usize| self.nodes[*at].args.contains(&LoopArg::Node(from));
+            if let Some(last) = (from + 1..=from + period).rev().find(reads) {
+                // It is there from behind its own node up to its last reader.
+                carried[from + 1 - start] += 1;
+                carried[last + 1 - start] -= 1;
+            }
+        }
+        let mut alive = 0;
+        let mut at_place = vec![0i32; period];
+        for (place, change) in carried.iter().take(2 * period).enumerate() {
+            alive += change;
+            at_place[place % period] += alive;
+        }
+        let cost = |&place: &usize| (at_place[place], self.nodes[start + place].place, place);
+        (0..period).min_by_key(cost).unwrap_or(0)
+    }
+
+    /// How many turns from `first` on are a loop (LOOP-1, LOOP-2), at most.
+    fn longest(&self, first: usize, period: usize, most: usize) -> Option<usize> {
+        let carries = self.carries(first, period)?;
+        let shape = &self.nodes[first + carries[0]].meta.shape;
+        let elements = shape.elements() as u64;
+        let is_in_shape = |n: usize| self.nodes[n].meta.shape == *shape || self.nodes[n].is_number;
+        if !(first..first + period).all(is_in_shape) || elements < 2 || !self.binds(first, period, &carries) {
+            return None;
+        }
+        let by_work = (LOOP_WORK_MAX / elements.saturating_mul(period as u64)).max(TURNS_MIN as u64) as usize;
+        let most = most.min(LOOP_NODES_MAX / period).min(by_work);
+        let is_within = |n: usize, end: usize| self.nodes[n].last_user.is_some_and(|last| last < end);
+        let is_hidden = |turn: &usize| {
+            let begin = first + turn * period;
+            (begin..begin + period).all(|n| is_within(n, begin + 2 * period))
+        };
+        // The first turn of which something else is seen is the last one, if all of that is carried.
+        let hidden = (0..most - 1).take_while(is_hidden).count();
+        let end = first + (hidden + 1) * period;
+        let shows_carried = (0..period).all(|q| carries.contains(&q) || is_within(end - period + q, end));
+        let turns = if shows_carried { hidden + 1 } else { hidden };
+        (turns >= TURNS_MIN).then_some(turns)
+    }
+
+    /// The nodes of a body whose values the next turn reads, by their places in it; `None` where the first turn is not made
+    /// as the others are, or there are none or too many.
+    fn carries(&self, first: usize, period: usize) -> Option<Vec<usize>> {
+        let second = first + period;
+        // Each carried value, with what the first turn has in its place.
+        let mut starts: Vec<(usize, LoopArg)> = Vec::new();
+        let mut others: Vec<LoopArg> = Vec::new();
+        for at in second..second + period {
+            let pairs = self.nodes[at].args.iter().zip(&self.nodes[at - period].args);
+            for (slot, (now, before)) in pairs.enumerate() {
+                let later = self.nodes.get(at + period).map(|node| node.args[slot]);
+                match *now {
+                    LoopArg::Node(from) if from >= second => {
+                        (*before == LoopArg::Node(from - period)).then_some(())?;
+                    }
+                    LoopArg::Node(from) if from >= first => {
+                        let moves = later == Some(LoopArg::Node(from + period));
+                        let is_outside = match *before {
+                            LoopArg::Node(init) => init < first,
+                            LoopArg::Outside(_) => true,
+                            LoopArg::Number => false,
+                        };
+                        let fits = is_outside && self.meta(*before) == Some(self.nodes[from].meta);
+                        let known = starts.iter().find(|(q, _)| *q == from - first);
+                        let agrees = known.is_none_or(|(_, init)| init == before);
+                        (moves && fits && agrees).then_some(())?;
+                        if known.is_none() {
+                            starts.push((from - first, *before));
+                        }
+                    }
+                    LoopArg::Number => {}
+                    other => {
+                        (other == *before && later == Some(other)).then_some(())?;
+                        others.push(other);
+                    }
+                }
+            }
+        }
+        let inits: Vec<LoopArg> = starts.iter().map(|(_, init)| *init).collect();
+        // A kernel binds a buffer once: what a carried value begins with is nothing else to the loop.
+        let are_apart = (0..inits.len()).all(|n| !inits[..n].contains(&inits[n]) && !others.contains(&inits[n]));
+        let mut carries: Vec<usize> = starts.iter().map(|(q, _)| *q).collect();
+        carries.sort_unstable();
+        let shape = |q: &usize| &self.nodes[first + q].meta.shape;
+        let is_one_shape = carries.iter().all(|q| shape(q) == shape(&carries[0]));
+        (are_apart && is_one_shape && (1..=CARRIES_MAX).contains(&carries.len())).then_some(carries)
+    }
+
+    /// Whether a kernel of the device binds what a turn reads and leaves, in memory that is not taken over.
+    fn binds(&self, first: usize, period: usize, carries: &[usize]) -> bool {
+        let pieces = |meta: &Meta| self.device.pieces(meta.dtype, meta.elements() as u64);
+        let mut read: Vec<LoopArg> = Vec::new();
+        for arg in (first + period..first + 2 * period).flat_map(|at| &self.nodes[at].args) {
+            let is_from_outside = match *arg {
+                LoopArg::Node(from) => from < first,
+                LoopArg::Outside(_) => true,
+                LoopArg::Number => false,
+            };
+            if is_from_outside && !read.contains(arg) {
+                read.push(*arg);
+            }
+        }
+        let others: u64 = read.iter().filter_map(|arg| self.meta(*arg)).map(pieces).sum();
+        1 + 2 * carries.len() as u64 + others <= self.device.bindings_max as u64
+    }
+
+    fn meta(&self, arg: LoopArg) -> Option<&Meta> {
+        match arg {
+            LoopArg::Node(n) => Some(self.nodes[n].meta),
+            LoopArg::Outside(dep) => Some((self.meta_of)(dep)),
+            LoopArg::Number => None,
+        }
+    }
+}
+
+/// The parts of a region's nodes, from the first to the last: loops with their turns, and what lies between them, which has
+/// one.
+pub(super) fn around(loops: &[Loop], count: usize) -> Vec<(std::ops::Range<usize>, usize)> {
+    let mut parts = Vec::with_capacity(2 * loops.len() + 1);
+    let mut free = 0;
+    for part in loops {
+        parts.extend((free < part.first).then_some((free..part.first, 1)));
+        parts.push((part.first..part.end(), part.turns));
+        free = part.end();
+    }
+    parts.extend((free < count).then_some((free..count, 1)));
+    parts
+}
