@@ -188,6 +188,19 @@ fn a_loop_that_is_looked_at_every_few_turns_has_a_plan_that_is_found_again() {
 }
 
 #[test]
+fn a_loop_of_several_tapes_has_one_kernel_and_each_tape_whole_turns_of_it() {
+    for (device, rt) in unfolded(|b| b) {
+        // 15,000 ops: three tapes of 4,096, and the rest.
+        let (first, did) = run(&rt, |s| volatility(s, 1000));
+        assert_eq!((did.regions, did.kernels), (6, 7), "{device}: {did}");
+        assert!(did.pipelines_compiled <= 5, "{device}: {did}");
+        let (again, did) = run(&rt, |s| volatility(s, 1000));
+        assert_eq!((did.kernels, did.pipelines_compiled), (7, 0), "{device}: {did}");
+        assert_eq!(bits(&first), bits(&again), "{device}");
+    }
+}
+
+#[test]
 fn what_is_kept_of_each_turn_is_what_the_turn_left() {
     for (device, rt) in unfolded(|b| b) {
         let s = open(&rt);
@@ -327,8 +340,9 @@ fn random_loops_are_kernels_and_give_the_bits_of_their_turns() {
         let (one, did) = run(&rolls, |s| body.run(s, turns));
         let (other, did_other) = run(&unrolls, |s| body.run(s, turns));
         assert_eq!(bits(&one), bits(&other), "seed {seed}");
-        // Where the end needs few of the statements, there are fewer nodes than a loop has.
-        if did_other.kernels >= 7 {
+        // Where the end needs few of the statements, there are fewer nodes than a loop has. Beside the loop, values with which
+        // it begins and ends take up to nine kernels.
+        if did_other.kernels >= 12 {
             loops += 1;
             rolled += u32::from(did.kernels < did_other.kernels);
         }

@@ -230,12 +230,24 @@ impl State {
         roots
     }
 
-    /// At a limit, all that the user holds is computed, so that what lies behind it can go; where memory is waited for,
+    /// At a limit, all that the user holds is computed, so that what lies behind it can go, but for the rest of a loop's turn
+    /// that the limit on nodes has cut (`tail`); where memory is waited for,
     /// also what was recorded before.
     fn add_limit_roots(&mut self, session: SessionId, why: CutReason, recorded: &[ValueId], roots: &mut Entries) {
-        if matches!(why, CutReason::NodeLimit | CutReason::ByteLimit | CutReason::Room) {
-            self.unpark_all(session);
-            roots.extend(self.held_lazy(recorded));
+        match why {
+            CutReason::NodeLimit => {
+                self.unpark_all(session);
+                roots.extend(self.limit_roots(recorded));
+            }
+            CutReason::ByteLimit | CutReason::Room => {
+                self.unpark_all(session);
+                roots.extend(self.held_lazy(recorded));
+            }
+            CutReason::Demand
+            | CutReason::Flush
+            | CutReason::Drops
+            | CutReason::DeviceChange
+            | CutReason::RegionLimit => {}
         }
         if why == CutReason::Room {
             let entry = &self.sessions[&session];

@@ -74,6 +74,7 @@ mod release;
 mod room;
 mod split;
 mod story;
+mod tail;
 mod taint;
 #[cfg(test)]
 mod validate;
