@@ -166,8 +166,8 @@ fn at_the_limit_on_nodes_all_that_is_held_is_computed_without_a_gather() {
     let x = b.source(8);
     let mut s = b.scale(x, 8);
     for _ in 0..50 {
-        let t = b.scale(s, 8);
-        let next = b.add(t, x, 8);
+        let t = b.add(s, x, 8);
+        let next = b.scale(t, 8);
         b.release(t);
         b.release(s);
         s = next;
