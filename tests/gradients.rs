@@ -5,7 +5,7 @@ mod common;
 
 use common::{assert_array, counted, host, unfolded, values, wait};
 use tidemill::testing::rounds;
-use tidemill::{Array, ErrorKind, Nan, ReduceOp, Runtime, Session, cat, select, step};
+use tidemill::{Array, ErrorKind, Nan, ReduceOp, Runtime, Session, Triangle, cat, select, step};
 
 /// A function of arrays.
 struct Case {
@@ -111,6 +111,89 @@ const CASES: &[Case] = cases! {
         x[0].assign_dim(1, &index, &x[1]).square() + x[0].assign_dim(0, &index, x[1].sum(..))
     };
     "checking": [&[3]], |_s, x| x[0].ensure(&x[0].lt(100.0), "too large").square();
+    "triangular systems": [&[3, 3], &[3, 2]], |s, x| {
+        let a = &x[0] + s.eye::<f64>(3) * 3.0;
+        let (upper, unit) = (Triangle::UPPER, Triangle::LOWER.with_unit_diagonal());
+        a.solve_triangular(&x[1], Triangle::LOWER) * a.solve_triangular(&x[1], upper)
+            + a.solve_triangular(&x[1], upper.transposed()) + x[0].solve_triangular(&x[1], unit).sin()
+            + x[0].solve_triangular(&x[1], unit.transposed()) + x[0].solve_triangular(&x[1], Triangle::UPPER.with_unit_diagonal())
+    };
+    "triangular systems of pages": [&[3, 3], &[3, 2, 2], &[3, 3, 2], &[3, 1]], |s, x| {
+        let eye = s.eye::<f64>(3) * 3.0;
+        let one = (&x[0] + &eye).solve_triangular(&x[1], Triangle::LOWER.transposed());
+        one.square() + (&x[2] + &eye).solve_triangular(&x[3], Triangle::UPPER)
+    };
+    "systems": [&[3, 3], &[3, 2]], |s, x| (&x[0] + s.eye::<f64>(3) * 3.0).flip(0).solve(&x[1]).square();
+    "systems of pages": [&[3, 3, 2], &[3, 1], &[3, 3]], |s, x| {
+        let eye = s.eye::<f64>(3) * 3.0;
+        (&x[0] + &eye).circshift(&[1]).solve(&x[1]).square() + (&x[2] + eye).solve(&x[0])
+    };
+    "inverses and determinants": [&[3, 3, 2]], |s, x| {
+        let a = (&x[0] * 0.5 + s.eye::<f64>(3) * 2.0).flip(1);
+        let (sign, log) = a.slogdet();
+        a.inv() * a.det() + sign * log
+    };
+    "systems of one equation": [&[1, 1], &[1, 2]], |_s, x| (&x[0] + 3.0).solve(&x[1]) * (&x[0] + 2.0).det();
+    "cholesky": [&[3, 3, 2], &[4, 4]], |s, x| {
+        let square = x[0].matmul(&x[0].t()) + s.eye::<f64>(3) * 2.0;
+        square.cholesky().sin() + (&x[1] * 0.2 + s.eye::<f64>(4) * 3.0).cholesky().square().sum(..)
+    };
+    "elimination": [&[3, 3, 2], &[5, 3], &[3, 5]], |s, x| {
+        let sum = |a: &Array, m: usize, n: usize| {
+            let (l, u, _) = (a * 0.4 + s.ones::<f64>([m, n]).triu(0).tril(0) * 3.0).flip(0).lu();
+            l.sin().sum([0, 1]) + u.square().sum([0, 1])
+        };
+        sum(&x[0], 3, 3) * sum(&x[1], 5, 3) + sum(&x[2], 3, 5)
+    };
+    "reflections": [&[3, 3, 2], &[5, 3], &[3, 5]], |s, x| {
+        let sum = |a: &Array, m: usize, n: usize| {
+            let (q, r) = (a * 0.4 + s.ones::<f64>([m, n]).triu(0).tril(0) * 2.0).qr();
+            q.exp().sum([0, 1]) + r.sin().sum([0, 1])
+        };
+        let (q, r) = (&x[2] * 0.4 + s.ones::<f64>([3, 5]).triu(0).tril(0) * 2.0).qr_full();
+        sum(&x[0], 3, 3) * sum(&x[1], 5, 3) + sum(&x[2], 3, 5) + q.exp().sum(..) * r.sin().sum(..)
+    };
+    "least squares": [&[4, 3], &[4, 2], &[3, 5], &[3, 2]], |s, x| {
+        let long = &x[0] * 0.4 + s.ones::<f64>([4, 3]).triu(0).tril(0) * 2.0;
+        let wide = &x[2] * 0.4 + s.ones::<f64>([3, 5]).triu(0).tril(0) * 2.0;
+        long.lstsq(&x[1]).square() + wide.lstsq(&x[3]).sum(..)
+    };
+    "eigenvalues": [&[3, 3, 2]], |s, x| {
+        let a = &x[0] * 0.3 + s.from_slice(&[-2.0, 0.5, 3.0], 3).unwrap().diag(0);
+        let (values, vectors) = a.eigh();
+        (&vectors * &values.sin().t()).matmul(&vectors.t()) + vectors.square() + a.eigvalsh().exp()
+    };
+    "singular values": [&[3, 3, 2], &[5, 3], &[3, 5]], |s, x| {
+        let sum = |a: &Array, m: usize, n: usize| {
+            let scale = s.from_slice(&[1.0, 2.5, 4.0], 3).unwrap().diag(0);
+            let scale = if m > n { cat(0, &[&scale, &s.zeros::<f64>([2, 3])]).unwrap() } else { scale };
+            let scale = if m < n { cat(1, &[&scale, &s.zeros::<f64>([3, 2])]).unwrap() } else { scale };
+            let a = a * 0.2 + scale;
+            let (u, values, v) = a.svd();
+            let product = (&u * &values.sin().t()).matmul(&v.t());
+            product.square().sum([0, 1]) + u.square().exp().sum([0, 1]) + v.square().exp().sum([0, 1])
+                + a.singular_values().log().sum(0) + a.pinv().sin().sum([0, 1])
+        };
+        sum(&x[0], 3, 3) + sum(&x[1], 5, 3) * 0.1 + sum(&x[2], 3, 5) * 0.1
+    };
+    "transforms of real arrays": [&[5, 4, 2]], |_s, x| {
+        let (all, cut, long) = (x[0].fft(0), x[0].fft_n(1, 3), x[0].fft_n(0, 7));
+        let (half, even, fewer) = (x[0].rfft(0), x[0].rfft_n(1, 8), x[0].rfft_n(0, 4));
+        let size = |z: &tidemill::ComplexArray| z.re().square().sum(..) + (z.im() * z.re()).sin().sum(..);
+        all.re() * all.im() + size(&cut) + size(&long) + size(&half) * size(&even) + size(&fewer) + size(&x[0].ifft(2))
+    };
+    "transforms of complex arrays": [&[5, 4], &[5, 4]], |_s, x| {
+        let z = x[0].complex(&x[1]);
+        let (all, back) = (z.fft(0).fft_n(1, 6), z.ifft(1).ifft_n(0, 3));
+        let lines = z.irfft(0, 8).square().sum(..) + z.irfft(0, 9).sin().sum(..) + z.irfft(1, 4).exp().sum(..);
+        let lines = lines + z.fft(0).irfft(0, 8).square().sum(..) + z.fft(1).irfft(1, 12).sin().sum(..);
+        all.re().sin().sum(..) + (back.re() * back.im()).sum(..) + lines + (z.fft(0) * &z).ifft(0).re()
+    };
+    "complex programs": [&[3, 4], &[3, 4]], |_s, x| {
+        let z = x[0].complex(&x[1]);
+        let w = (&z * &z).exp() * z.conj() / (&z + 3.0);
+        w.abs() + w.matmul(&z.transpose()).re().sum(..) + w.sum(0).im() + z.fft(1).abs().log()
+    };
     "a small network": [&[3, 4], &[2, 3], &[2, 1]], |s, x| {
         let inputs = s.arange(0.0f64, 20.0, 1.0).reshape([4, 5]) * 0.1;
         let hidden = x[0].matmul(&inputs).tanh();
@@ -374,6 +457,40 @@ fn gradients_are_differentiated_again() {
     close("three times", &values(&third), &[0.7, -1.3, 2.1].map(|x| 24.0 * x), 1e-12);
     // Of what is linear there is nothing more.
     assert_eq!(values(&s.hvp(&x, &v, |x| Ok(x.sum(..))).unwrap()), [0.0; 3]);
+}
+
+#[test]
+fn gradients_of_systems_are_differentiated_again() {
+    let rt = host();
+    let s = rt.session("twice").open();
+    let x = s.from_vec(numbers(9, 1), [3, 3]).unwrap();
+    let v = s.from_vec(numbers(9, 3), [3, 3]).unwrap();
+    let f = |x: &Array| {
+        let a = (x * 0.3 + s.eye::<f64>(3) * 2.0).flip(0);
+        let z = a.fft(0);
+        Ok(a.slogdet().1 + a.solve(&v).square().sum(..) + a.eigvalsh().sin().sum(..) + z.abs().log().sum(..))
+    };
+    let curved = values(&s.hvp(&x, &v, f).unwrap());
+    let h = 1e-5;
+    let slope = |by: f64| values(&s.value_and_gradient(&(&x + &v * by), f).unwrap().1);
+    let differences: Vec<f64> = slope(h).iter().zip(slope(-h)).map(|(a, b)| (a - b) / (2.0 * h)).collect();
+    close("hvp", &curved, &differences, 1e-7);
+}
+
+#[test]
+fn equal_values_have_derivatives_and_what_a_matrix_does_not_determine_has_none() {
+    let rt = host();
+    let s = rt.session("spectra").open();
+    let eye = s.eye::<f64>(3);
+    let sum = |f: fn(&Array) -> Array| s.value_and_gradient(&eye, |x| Ok(f(x).sum(..))).map(|(_, g)| values(&g));
+    let identity = [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0];
+    close("eigh", &sum(|x| x.eigh().0).unwrap(), &identity, 1e-14);
+    close("svd", &sum(|x| x.svd().1).unwrap(), &identity, 1e-14);
+    let tall = s.from_vec(numbers(6, 0), [3, 2]).unwrap();
+    let refused = s.value_and_gradient(&tall, |x| Ok(x.qr_full().0.sum(..))).unwrap_err();
+    assert_eq!((refused.kind(), refused.op()), (ErrorKind::NoDerivative, Some("qr")), "{refused}");
+    let refused = sum(|x| x.eig().0.0).unwrap_err();
+    assert_eq!((refused.kind(), refused.op()), (ErrorKind::NoDerivative, Some("eig")), "{refused}");
 }
 
 #[test]

@@ -6,7 +6,8 @@
 //! tell it the attributes that a rule needs, and which values it reads ([`Op::derivative_reads`]).
 //! Must hold: GRAD-1: what a rule reads is said here, and nothing else is kept for it.
 
-use super::op::{DimSet, Nan, Op, ReduceOp, ScanOp, SliceDim, View};
+use super::linear::LinearOp;
+use super::op::{DimSet, Fourier, Nan, Op, ReduceOp, ScanOp, SliceDim, View};
 use super::table::{ElementOp, Expr, Factor, Gradient};
 
 /// The rule of an op for the derivatives by its arguments.
@@ -100,6 +101,7 @@ impl RuleReads {
     const ARGS: RuleReads = RuleReads { args: u8::MAX, value: false };
     const ALL: RuleReads = RuleReads { args: u8::MAX, value: true };
     const SECOND: RuleReads = RuleReads { args: 0b10, value: false };
+    const VALUE: RuleReads = RuleReads { args: 0, value: true };
 
     /// Whether it reads an argument.
     pub fn arg(self, slot: usize) -> bool {
@@ -132,7 +134,12 @@ impl Op {
             }
             G::OtherFactors | G::Deviation | G::AtExtreme | G::Direction | G::Softmax => RuleReads::ALL,
             G::Adjoint => RuleReads::NOTHING,
-            G::Factors | G::Solution | G::Spectrum => RuleReads::ALL,
+            G::Factors => RuleReads::VALUE,
+            // By the right sides, the matrix alone.
+            G::Solution => RuleReads { args: 0b01, value: to & 0b01 != 0 },
+            // Vectors that the op did not compute are computed from its matrix.
+            G::Spectrum if self.as_linear().is_some_and(LinearOp::has_vectors) => RuleReads::VALUE,
+            G::Spectrum => RuleReads { args: 0b01, value: false },
         }
     }
 
@@ -183,6 +190,16 @@ impl Op {
             Op::Scan { op, dim, nan, reverse } => Some((*op, usize::from(*dim), *nan, *reverse)),
             _ => None,
         }
+    }
+
+    /// The transform that it is.
+    pub fn as_fourier(&self) -> Option<Fourier> {
+        if let Op::Fourier(fourier) = self { Some(*fourier) } else { None }
+    }
+
+    /// The op of linear algebra that it is.
+    pub fn as_linear(&self) -> Option<LinearOp> {
+        if let Op::Linear(linear) = self { Some(*linear) } else { None }
     }
 
     /// The dimension along which it joins its arguments.

@@ -107,6 +107,15 @@ impl LinearOp {
         }
     }
 
+    /// Whether its value holds vectors that belong to eigenvalues or singular values.
+    pub fn has_vectors(self) -> bool {
+        match self {
+            LinearOp::Eigh { vectors } | LinearOp::Svd { vectors } => vectors,
+            LinearOp::Eig => true,
+            LinearOp::Cholesky | LinearOp::Lu | LinearOp::SolveTriangular(_) | LinearOp::Qr { .. } => false,
+        }
+    }
+
     /// Why no GPU runs it.
     pub fn refusal(self) -> Option<&'static str> {
         match self {

@@ -7,11 +7,14 @@
 //!
 //! Invariants: WATCH-1 to WATCH-3 (`log`), PULL-1 to PULL-3 (`pull`), PUSH-1 (`push`).
 //!
-//! How to read: `log` is what is noted; `pull` walks it backwards, `push` forwards; `partials`, `reductions`, `scans` and
-//! `indices` are the rules, written with the ops of `recorder`; `custom` has the program's own rules.
+//! How to read: `log` is what is noted; `pull` walks it backwards, `push` forwards; `partials`, `reductions`, `scans`,
+//! `indices`, `fourier`, `linear` and `spectra` are the rules, written with the ops of `recorder`; `custom` has the
+//! program's own rules.
 
 mod custom;
+mod fourier;
 mod indices;
+mod linear;
 mod log;
 mod partials;
 mod pull;
@@ -19,6 +22,7 @@ mod push;
 mod recorder;
 mod reductions;
 mod scans;
+mod spectra;
 
 use super::handle::Array;
 use super::operand::Operand;

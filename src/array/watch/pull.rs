@@ -31,7 +31,7 @@ pub(super) struct Steps {
 }
 
 /// What arrives at arguments, by their slots.
-type Shares = SmallVec<[(usize, Array); 2]>;
+pub(super) type Shares = SmallVec<[(usize, Array); 2]>;
 
 /// Cotangents of watched arrays, by their steps: those at which any arrives.
 pub(super) fn pull(home: &Arc<Home>, log: &Log, seeds: Vec<(u32, Array)>) -> Result<FxHashMap<u32, Array>> {
@@ -200,8 +200,9 @@ impl Steps {
         match op.facts().gradient {
             GradientRule::None { .. } => Err(step.undefined()),
             GradientRule::Partials => self.partials(step, op, above),
-            GradientRule::Adjoint | GradientRule::Factors | GradientRule::Solution | GradientRule::Spectrum => {
-                Err(not_written(op.name()))
+            GradientRule::Adjoint => self.adjoint(step, op, above),
+            GradientRule::Factors | GradientRule::Solution | GradientRule::Spectrum => {
+                self.linear_shares(step, op, above)
             }
             GradientRule::MoveBack | GradientRule::PutBack | GradientRule::SumOfCopies => {
                 let view = op.as_view().ok_or_else(|| not_written(op.name()))?;

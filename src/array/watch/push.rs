@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Tangents of values, by their steps; those that are zero are missing.
-type Tangents = FxHashMap<u32, Array>;
+pub(super) type Tangents = FxHashMap<u32, Array>;
 
 /// The tangent of the value of a step, given those of watched arrays by their steps.
 pub(super) fn push(home: &Arc<Home>, log: &Log, end: u32, mut tangents: Tangents) -> Result<Option<Array>> {
@@ -49,7 +49,7 @@ pub(super) fn push(home: &Arc<Home>, log: &Log, end: u32, mut tangents: Tangents
     Ok(tangents.remove(&end))
 }
 
-fn tangent_of<'a>(source: &Source, tangents: &'a Tangents) -> Option<&'a Array> {
+pub(super) fn tangent_of<'a>(source: &Source, tangents: &'a Tangents) -> Option<&'a Array> {
     match source {
         Source::Step(step) => tangents.get(step),
         Source::Read(_) | Source::Unread(_) | Source::Number(_) => None,
@@ -67,8 +67,9 @@ impl Steps {
         };
         match op.facts().gradient {
             GradientRule::None { .. } => Err(step.undefined()),
-            GradientRule::Adjoint | GradientRule::Factors | GradientRule::Solution | GradientRule::Spectrum => {
-                Err(not_written(op.name()))
+            GradientRule::Adjoint => self.same_op(step, op, tangents),
+            GradientRule::Factors | GradientRule::Solution | GradientRule::Spectrum => {
+                self.linear_tangent(step, op, tangents)
             }
             GradientRule::Partials => self.sum_of_partials(step, op, tangents),
             GradientRule::MoveBack | GradientRule::PutBack | GradientRule::SumOfCopies | GradientRule::SameOp => {

@@ -192,11 +192,12 @@ impl LinearOp {
             LinearOp::Qr { .. } => linear!("qr", Nothing, 8, G::Factors),
             // Reduction to a band, iteration, and the vectors carried along.
             LinearOp::Eigh { .. } => linear!("eigh", Nothing, 27, G::Spectrum),
-            LinearOp::Eig => linear!("eig", Nothing, 75, G::Spectrum),
+            LinearOp::Eig => linear!("eig", Nothing, 75, NO_SYMMETRY),
             LinearOp::Svd { .. } => linear!("svd", Nothing, 63, G::Spectrum),
         }
     }
 }
 
+const NO_SYMMETRY: G = G::None { why: "eigenvectors of matrices that are not symmetric are not differentiated" };
 const NOT_DEFINITE: &str = "the matrix is not positive definite: a pivot is not a positive, finite number";
 const SINGULAR: &str = "the matrix is singular: an element of its triangular factor's diagonal is zero";

@@ -1,0 +1,99 @@
+//! Derivatives of Fourier transforms. A transform is linear: forward mode transforms the tangents, and the way back is
+//! the transform of the opposite sign, by the other convention for the division by the length.
+//!
+//! Must hold: what arrives at an array's two parts are the derivatives by its real and by its imaginary parts.
+
+use super::log::Step;
+use super::pull::{Shares, Steps};
+use super::recorder::{Recorder, with_extent};
+use super::reductions::not_written;
+use crate::array::handle::Array;
+use crate::error::Result;
+use crate::graph::{ElementOp, Fourier, Meta, Op, Parts, Shape, Spectrum};
+use smallvec::SmallVec;
+
+impl Steps {
+    /// What arrives at the arguments of a transform.
+    pub fn adjoint(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
+        let (Some(fourier), Some(own)) = (op.as_fourier(), step.args.first().and_then(|source| self.meta(source)))
+        else {
+            return Err(not_written(op.name()));
+        };
+        let r = self.recorder(step);
+        let back = fitted(&r, &transformed_back(&r, fourier, above)?, fourier, own)?;
+        let arguments = step.args.len();
+        let parts_at = back.shape()?.axes() - 1;
+        let part = |slot: usize| {
+            let is_part = fourier.parts_back() == 2 && fourier.parts != Parts::Together;
+            let share = if is_part { r.part(&back, parts_at, slot, 1)? } else { back.clone() };
+            Ok((slot, r.reshape(&share, own.shape.clone())?))
+        };
+        (0..arguments).map(part).collect()
+    }
+}
+
+/// The transposed transform of what arrives, with as many elements along its dimension as the transform takes.
+fn transformed_back(r: &Recorder<'_>, fourier: Fourier, above: &Array) -> Result<Array> {
+    let len = f64::from(fourier.len);
+    match (fourier.spectrum, fourier.inverse) {
+        (Spectrum::Full, inverse) => {
+            let back = Fourier { inverse: !inverse, parts: Parts::Together, ..fourier };
+            r.scaled(&transformed(r, back, above)?, if inverse { 1.0 / len } else { len })
+        }
+        // The inverse takes each element that has a mirror image twice, and divides by the length.
+        (Spectrum::Half, false) => {
+            let weighted = weighted(r, fourier, above, len, len / 2.0)?;
+            transformed(r, Fourier { inverse: true, parts: Parts::Together, ..fourier }, &weighted)
+        }
+        (Spectrum::Half, true) => {
+            let spectrum = transformed(r, Fourier { inverse: false, parts: Parts::Real, ..fourier }, above)?;
+            weighted(r, fourier, &spectrum, 1.0 / len, 2.0 / len)
+        }
+    }
+}
+
+impl Fourier {
+    /// Parts that the transposed transform yields.
+    fn parts_back(&self) -> usize {
+        if !self.inverse && self.spectrum == Spectrum::Half { 1 } else { 2 }
+    }
+}
+
+/// A half spectrum times one number where an element has no mirror image, and another elsewhere.
+fn weighted(r: &Recorder<'_>, fourier: Fourier, spectrum: &Array, alone: f64, twice: f64) -> Result<Array> {
+    let (own, dim) = (spectrum.meta()?, usize::from(fourier.dim));
+    let last = Fourier::half(fourier.len) - 1;
+    let at = r.positions_along(&own.shape, 1 << dim)?;
+    let mut is_alone = r.binary(ElementOp::Eq, &at, 0u32)?;
+    if fourier.len.is_multiple_of(2) {
+        let is_last = r.binary(ElementOp::Eq, &at, last)?;
+        is_alone = r.binary(ElementOp::Or, &is_alone, &is_last)?;
+    }
+    r.select(&is_alone, &r.scaled(spectrum, alone)?, &r.scaled(spectrum, twice)?)
+}
+
+/// A transform of one argument.
+fn transformed(r: &Recorder<'_>, fourier: Fourier, array: &Array) -> Result<Array> {
+    let own = array.meta()?;
+    let mut extents: SmallVec<[usize; 4]> = (0..own.shape.axes()).map(|d| own.shape.dim(d)).collect();
+    if fourier.parts == Parts::Together {
+        extents.pop();
+    }
+    let mut shape = with_extent(&Shape::new(&extents)?, usize::from(fourier.dim), fourier.yields() as usize)?;
+    if fourier.parts_yielded() == 2 {
+        extents[usize::from(fourier.dim)] = fourier.yields() as usize;
+        extents.push(2);
+        shape = Shape::new(&extents)?;
+    }
+    r.op(Op::Fourier(fourier), &[array], Meta { dtype: own.dtype, shape })
+}
+
+/// The first elements along the transform's dimension, or zeros behind them, as many as the argument has.
+fn fitted(r: &Recorder<'_>, array: &Array, fourier: Fourier, own: &Meta) -> Result<Array> {
+    let dim = usize::from(fourier.dim);
+    let (have, want) = (array.shape()?.dim(dim), own.shape.dim(dim));
+    match have > want {
+        true => r.part(array, dim, 0, want),
+        false => r.padded(array, dim, 0, want - have),
+    }
+}

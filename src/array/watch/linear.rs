@@ -1,0 +1,360 @@
+//! Derivatives of triangular systems and of factorisations, page by page. Each follows from the factors' equation,
+//! differentiated; products with inverses are triangular systems.
+//!
+//! Must hold: what an op does not read of its matrix has a derivative of zero, and what is constant in its value (zeros
+//! beside a triangle, the order of rows) passes nothing on.
+
+use super::log::{Source, Step};
+use super::pull::{Shares, Steps};
+use super::push::{Tangents, tangent_of};
+use super::recorder::Recorder;
+use super::reductions::not_written;
+use crate::array::handle::Array;
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::{DType, ElementOp, LinearOp, Meta, Op, Shape, Triangle};
+use std::ops::Range;
+
+const UNIT: Triangle = Triangle::LOWER.with_unit_diagonal();
+
+impl Steps {
+    /// What arrives at the arguments of an op of linear algebra.
+    pub fn linear_shares(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
+        let linear = op.as_linear().ok_or_else(|| not_written(op.name()))?;
+        let on = Algebra(self.recorder(step));
+        let by_matrix = match linear {
+            LinearOp::SolveTriangular(triangle) => return self.solution_shares(step, triangle, above),
+            LinearOp::Cholesky => on.pull_cholesky(own_value(step)?, above)?,
+            LinearOp::Lu => self.elimination(step)?.pull(above)?,
+            LinearOp::Qr { full } => self.reflections(step, full)?.pull(above)?,
+            LinearOp::Eigh { vectors } => self.symmetric(step, vectors)?.pull(above)?,
+            LinearOp::Svd { vectors } => self.singular(step, vectors)?.pull(above)?,
+            LinearOp::Eig => return Err(step.undefined()),
+        };
+        Ok(Shares::from_iter([(0, by_matrix)]))
+    }
+
+    /// The tangent of the value of an op of linear algebra.
+    pub fn linear_tangent(&self, step: &Step, op: &Op, tangents: &Tangents) -> Result<Option<Array>> {
+        let linear = op.as_linear().ok_or_else(|| not_written(op.name()))?;
+        let on = Algebra(self.recorder(step));
+        let tangent = step.args.first().and_then(|source| tangent_of(source, tangents));
+        let moved = |push: &dyn Fn(&Array) -> Result<Array>| tangent.map(push).transpose();
+        match linear {
+            LinearOp::SolveTriangular(triangle) => self.solution_tangent(step, triangle, tangents),
+            LinearOp::Cholesky => moved(&|tangent| on.push_cholesky(own_value(step)?, tangent)),
+            LinearOp::Lu => moved(&|tangent| self.elimination(step)?.push(tangent)),
+            LinearOp::Qr { full } => moved(&|tangent| self.reflections(step, full)?.push(tangent)),
+            LinearOp::Eigh { vectors } => moved(&|tangent| self.symmetric(step, vectors)?.push(tangent)),
+            LinearOp::Svd { vectors } => moved(&|tangent| self.singular(step, vectors)?.push(tangent)),
+            LinearOp::Eig => Err(step.undefined()),
+        }
+    }
+
+    /// By the right sides, the solution of the transposed system; by the matrix, less the product of that with the
+    /// solution, of the triangle that was read.
+    fn solution_shares(&self, step: &Step, triangle: Triangle, above: &Array) -> Result<Shares> {
+        let on = Algebra(self.recorder(step));
+        let r = &on.0;
+        let a = self.read(step, 0)?;
+        let by_right = on.solved(a, above, triangle.transposed())?;
+        let mut shares = Shares::new();
+        if let Source::Step(_) = step.args[0] {
+            let (own, value) = (&a.meta()?.shape, own_value(step)?);
+            let n = own.dim(0);
+            // One matrix for all pages: their right sides stand side by side.
+            let beside = own.dims().iter().skip(2).product::<usize>() == 1;
+            let flat = |x: &Array| match beside {
+                true => r.reshape(x, Shape::new(&[n, x.elements()? / n])?),
+                false => Ok(x.clone()),
+            };
+            let (left, right) = if triangle.transpose { (value, &by_right) } else { (&by_right, value) };
+            let product = on.product(&flat(left)?, &on.turned(&flat(right)?)?)?;
+            let kept = on.read_triangle(&r.apply(ElementOp::Neg, &mut [(&product).into()])?, triangle)?;
+            shares.push((0, r.reshape(&r.padded(&kept, 1, 0, own.dim(1) - n)?, own.clone())?));
+        }
+        if let Source::Step(_) = step.args[1] {
+            shares.push((1, by_right));
+        }
+        Ok(shares)
+    }
+
+    fn solution_tangent(&self, step: &Step, triangle: Triangle, tangents: &Tangents) -> Result<Option<Array>> {
+        let on = Algebra(self.recorder(step));
+        let r = &on.0;
+        let of = |slot: usize| tangent_of(&step.args[slot], tangents);
+        let mut right = of(1).cloned();
+        if let Some(tangent) = of(0) {
+            let n = step.meta.shape.dim(0);
+            let read = on.read_triangle(&on.part(tangent, 0..n, 0..n)?, triangle)?;
+            let matrix = if triangle.transpose { on.turned(&read)? } else { read };
+            let product = on.product(&matrix, own_value(step)?)?;
+            right = Some(match right {
+                None => r.apply(ElementOp::Neg, &mut [product.into()])?,
+                Some(right) => on.less(&right, &product)?,
+            });
+        }
+        right.map(|right| on.solved(self.read(step, 0)?, &right, triangle)).transpose()
+    }
+
+    /// The shape of the matrix that an op of one argument reads.
+    pub fn matrix<'a>(&'a self, step: &'a Step) -> Result<&'a Meta> {
+        let meta = step.args.first().and_then(|source| self.meta(source));
+        meta.ok_or_else(|| Error::new(ErrorKind::Internal, "GRAD-1: a factorisation has a matrix"))
+    }
+
+    fn elimination<'a>(&'a self, step: &'a Step) -> Result<Elimination<'a>> {
+        let shape = &self.matrix(step)?.shape;
+        let (m, n) = (shape.dim(0), shape.dim(1));
+        Ok(Elimination { on: Algebra(self.recorder(step)), packed: own_value(step)?, m, n, k: m.min(n) })
+    }
+
+    fn reflections<'a>(&'a self, step: &'a Step, full: bool) -> Result<Reflections<'a>> {
+        let shape = &self.matrix(step)?.shape;
+        let (m, n) = (shape.dim(0), shape.dim(1));
+        if full && m > n {
+            let message = "the matrix does not determine all columns of the square orthogonal factor; qr() has those that \
+                           it determines";
+            return Err(Error::new(ErrorKind::NoDerivative, message));
+        }
+        Ok(Reflections { on: Algebra(self.recorder(step)), packed: own_value(step)?, m, n, k: m.min(n) })
+    }
+}
+
+/// The value of a step, which its rule reads.
+pub(super) fn own_value(step: &Step) -> Result<&Array> {
+    let value = step.value.as_ref();
+    value.ok_or_else(|| Error::new(ErrorKind::Internal, "GRAD-1: a value that a rule reads was not kept"))
+}
+
+/// The ops of matrices, page by page, in which rules are written.
+pub(super) struct Algebra<'a>(pub Recorder<'a>);
+
+impl Algebra<'_> {
+    pub fn product(&self, a: &Array, b: &Array) -> Result<Array> {
+        self.0.matmul(a, b)
+    }
+
+    pub fn turned(&self, a: &Array) -> Result<Array> {
+        self.0.transpose(a)
+    }
+
+    pub fn plus(&self, a: &Array, b: &Array) -> Result<Array> {
+        self.0.binary(ElementOp::Add, a, b)
+    }
+
+    pub fn less(&self, a: &Array, b: &Array) -> Result<Array> {
+        self.0.binary(ElementOp::Sub, a, b)
+    }
+
+    pub fn times(&self, a: &Array, b: &Array) -> Result<Array> {
+        self.0.binary(ElementOp::Mul, a, b)
+    }
+
+    /// Some rows and columns.
+    pub fn part(&self, array: &Array, rows: Range<usize>, columns: Range<usize>) -> Result<Array> {
+        self.0.part(&self.0.part(array, 0, rows.start, rows.len())?, 1, columns.start, columns.len())
+    }
+
+    /// The lower triangle up to a diagonal.
+    fn lower(&self, array: &Array, diagonal: i64) -> Result<Array> {
+        self.0.op(Op::Triangle { upper: false, diagonal }, &[array], array.meta()?.clone())
+    }
+
+    /// The upper triangle from a diagonal on.
+    fn upper(&self, array: &Array, diagonal: i64) -> Result<Array> {
+        self.0.op(Op::Triangle { upper: true, diagonal }, &[array], array.meta()?.clone())
+    }
+
+    /// What a triangular system reads.
+    fn read_triangle(&self, array: &Array, triangle: Triangle) -> Result<Array> {
+        let off = i64::from(triangle.unit);
+        if triangle.upper { self.upper(array, off) } else { self.lower(array, -off) }
+    }
+
+    /// The lower triangle with half of its diagonal.
+    fn half_lower(&self, array: &Array) -> Result<Array> {
+        self.0.scaled(&self.plus(&self.lower(array, 0)?, &self.lower(array, -1)?)?, 0.5)
+    }
+
+    /// What derivatives by the elements of a symmetric matrix are by those of its lower triangle, which stand for both.
+    pub fn by_lower(&self, symmetric: &Array) -> Result<Array> {
+        self.half_lower(&self.plus(symmetric, &self.turned(symmetric)?)?)
+    }
+
+    /// The symmetric matrix whose lower triangle this is.
+    pub fn mirrored(&self, array: &Array) -> Result<Array> {
+        self.plus(&self.lower(array, 0)?, &self.turned(&self.lower(array, -1)?)?)
+    }
+
+    /// The solution of a triangular system.
+    fn solved(&self, a: &Array, b: &Array, triangle: Triangle) -> Result<Array> {
+        self.0.op(Op::Linear(LinearOp::SolveTriangular(triangle)), &[a, b], b.meta()?.clone())
+    }
+
+    /// `b` times the inverse of a triangle of `a`.
+    fn divided(&self, b: &Array, a: &Array, triangle: Triangle) -> Result<Array> {
+        self.turned(&self.solved(a, &self.turned(b)?, triangle.transposed())?)
+    }
+
+    fn pull_cholesky(&self, l: &Array, above: &Array) -> Result<Array> {
+        let inner = self.half_lower(&self.product(&self.turned(l)?, &self.lower(above, 0)?)?)?;
+        let half = self.solved(l, &inner, Triangle::LOWER.transposed())?;
+        self.by_lower(&self.divided(&half, l, Triangle::LOWER)?)
+    }
+
+    fn push_cholesky(&self, l: &Array, tangent: &Array) -> Result<Array> {
+        let half = self.solved(l, &self.mirrored(tangent)?, Triangle::LOWER)?;
+        let inner = self.divided(&half, l, Triangle::LOWER.transposed())?;
+        self.product(l, &self.half_lower(&inner)?)
+    }
+}
+
+/// The factors of an elimination, of an `m` by `n` matrix. Their first `k` rows and columns are those of a square one;
+/// of the rows below, or of the columns beside, one factor is known.
+struct Elimination<'a> {
+    on: Algebra<'a>,
+    packed: &'a Array,
+    m: usize,
+    n: usize,
+    k: usize,
+}
+
+impl Elimination<'_> {
+    /// The first rows, of which systems read the triangles; the lower factor without its diagonal; the upper factor.
+    fn square(&self) -> Result<[Array; 3]> {
+        let Elimination { on, packed, k, .. } = self;
+        let square = on.part(packed, 0..*k, 0..*k)?;
+        let (lower, upper) = (on.lower(&square, -1)?, on.upper(&square, 0)?);
+        Ok([square, lower, upper])
+    }
+
+    /// For each row of the factors, the row of the matrix that stands there.
+    fn rows(&self) -> Result<Array> {
+        let column = self.on.part(self.packed, 0..self.m, self.n..self.n + 1)?;
+        self.on.0.cast(&column, DType::U32)
+    }
+
+    /// The rows of a matrix in the order of an index, a column.
+    fn ordered(&self, matrix: &Array, index: &Array) -> Result<Array> {
+        let meta = matrix.meta()?.clone();
+        let index = self.on.0.expand(index, &meta.shape)?;
+        self.on.0.op(Op::TakeAlong { dim: 0 }, &[matrix, &index], meta)
+    }
+
+    fn pull(&self, above: &Array) -> Result<Array> {
+        let Elimination { on, packed, m, n, k } = self;
+        let (m, n, k) = (*m, *n, *k);
+        let [square, lower, upper] = self.square()?;
+        let first = on.part(above, 0..k, 0..k)?;
+        let (mut by_lower, mut by_upper) = (on.lower(&first, -1)?, on.upper(&first, 0)?);
+        let mut rest = None;
+        if m > k {
+            let below = on.divided(&on.part(above, k..m, 0..k)?, &square, Triangle::UPPER.transposed())?;
+            let product = on.product(&on.turned(&on.part(packed, k..m, 0..k)?)?, &below)?;
+            by_upper = on.less(&by_upper, &on.upper(&product, 0)?)?;
+            rest = Some((0, below));
+        } else if n > k {
+            let beside = on.solved(&square, &on.part(above, 0..k, k..n)?, UNIT.transposed())?;
+            let product = on.product(&beside, &on.turned(&on.part(packed, 0..k, k..n)?)?)?;
+            by_lower = on.less(&by_lower, &on.lower(&product, -1)?)?;
+            rest = Some((1, beside));
+        }
+        let of_lower = on.plus(&on.product(&on.turned(&lower)?, &by_lower)?, &by_lower)?;
+        let of_upper = on.product(&by_upper, &on.turned(&upper)?)?;
+        let inner = on.plus(&on.lower(&of_lower, -1)?, &on.upper(&of_upper, 0)?)?;
+        let half = on.solved(&square, &inner, UNIT.transposed())?;
+        let mut by_rows = on.divided(&half, &square, Triangle::UPPER.transposed())?;
+        if let Some((dim, rest)) = rest {
+            by_rows = on.0.join(dim, &[&by_rows, &rest])?;
+        }
+        if m == 1 {
+            return Ok(by_rows);
+        }
+        // Where each row of the matrix went.
+        let rows = self.rows()?;
+        let places = on.0.op(Op::ArgSort { dim: 0, descending: false }, &[&rows], rows.meta()?.clone())?;
+        self.ordered(&by_rows, &places)
+    }
+
+    fn push(&self, tangent: &Array) -> Result<Array> {
+        let Elimination { on, packed, m, n, k } = self;
+        let (m, n, k) = (*m, *n, *k);
+        let [square, lower, upper] = self.square()?;
+        let moved = self.ordered(tangent, &self.rows()?)?;
+        let half = on.solved(&square, &on.part(&moved, 0..k, 0..k)?, UNIT)?;
+        let inner = on.divided(&half, &square, Triangle::UPPER)?;
+        let strict = on.lower(&inner, -1)?;
+        let of_lower = on.plus(&on.product(&lower, &strict)?, &strict)?;
+        let of_upper = on.product(&on.upper(&inner, 0)?, &upper)?;
+        let mut factors = on.plus(&of_lower, &of_upper)?;
+        if m > k {
+            let product = on.product(&on.part(packed, k..m, 0..k)?, &of_upper)?;
+            let rest = on.less(&on.part(&moved, k..m, 0..k)?, &product)?;
+            factors = on.0.join(0, &[&factors, &on.divided(&rest, &square, Triangle::UPPER)?])?;
+        } else if n > k {
+            let product = on.product(&of_lower, &on.part(packed, 0..k, k..n)?)?;
+            let rest = on.less(&on.part(&moved, 0..k, k..n)?, &product)?;
+            factors = on.0.join(1, &[&factors, &on.solved(&square, &rest, UNIT)?])?;
+        }
+        on.0.padded(&factors, 1, 0, 2)
+    }
+}
+
+/// An orthogonal factor, `m` by `k`, and an upper one, `k` by `n`, side by side. The first `k` columns of the matrix
+/// determine the orthogonal factor.
+struct Reflections<'a> {
+    on: Algebra<'a>,
+    packed: &'a Array,
+    m: usize,
+    n: usize,
+    k: usize,
+}
+
+impl Reflections<'_> {
+    /// The orthogonal factor, and the square part of the upper one.
+    fn square(&self) -> Result<[Array; 2]> {
+        let Reflections { on, packed, m, k, .. } = self;
+        Ok([on.part(packed, 0..*m, 0..*k)?, on.part(packed, 0..*k, *k..2 * k)?])
+    }
+
+    fn pull(&self, above: &Array) -> Result<Array> {
+        let Reflections { on, packed, m, n, k } = self;
+        let (m, n, k) = (*m, *n, *k);
+        let [q, upper] = self.square()?;
+        let mut by_q = on.part(above, 0..m, 0..k)?;
+        let by_upper = on.upper(&on.part(above, 0..k, k..2 * k)?, 0)?;
+        let mut beside = None;
+        if n > k {
+            let by_rest = on.part(above, 0..k, 2 * k..k + n)?;
+            let rest = on.part(packed, 0..k, 2 * k..k + n)?;
+            by_q = on.plus(&by_q, &on.product(&q, &on.product(&rest, &on.turned(&by_rest)?)?)?)?;
+            beside = Some(on.product(&q, &by_rest)?);
+        }
+        let inner = on.less(&on.product(&upper, &on.turned(&by_upper)?)?, &on.product(&on.turned(&by_q)?, &q)?)?;
+        let sum = on.plus(&by_q, &on.product(&q, &on.mirrored(&inner)?)?)?;
+        let first = on.divided(&sum, &upper, Triangle::UPPER.transposed())?;
+        match beside {
+            None => Ok(first),
+            Some(beside) => on.0.join(1, &[&first, &beside]),
+        }
+    }
+
+    fn push(&self, tangent: &Array) -> Result<Array> {
+        let Reflections { on, packed, m, n, k } = self;
+        let (m, n, k) = (*m, *n, *k);
+        let [q, upper] = self.square()?;
+        let half = on.divided(&on.part(tangent, 0..m, 0..k)?, &upper, Triangle::UPPER)?;
+        let inner = on.product(&on.turned(&q)?, &half)?;
+        // What turns no column, and so belongs to the upper factor.
+        let kept = on.plus(&on.upper(&inner, 0)?, &on.turned(&on.lower(&inner, -1)?)?)?;
+        let of_q = on.less(&half, &on.product(&q, &kept)?)?;
+        let mut of_upper = on.product(&kept, &upper)?;
+        if n > k {
+            let rest = on.product(&q, &on.part(packed, 0..k, 2 * k..k + n)?)?;
+            let moved = on.product(&on.turned(&q)?, &on.part(tangent, 0..m, k..n)?)?;
+            let beside = on.plus(&moved, &on.product(&on.turned(&of_q)?, &rest)?)?;
+            of_upper = on.0.join(1, &[&of_upper, &beside])?;
+        }
+        on.0.join(1, &[&of_q, &on.0.padded(&of_upper, 0, 0, m - k)?])
+    }
+}

@@ -1,0 +1,233 @@
+//! Derivatives of eigenvalues and eigenvectors of symmetric matrices, and of singular values and vectors.
+//!
+//! Must hold: a derivative of vectors divides by differences of the values. What divides zero is zero, so that values
+//! have derivatives also where they are equal, as long as nothing arrives at their vectors.
+
+use super::linear::{Algebra, own_value};
+use super::log::Step;
+use super::pull::Steps;
+use crate::array::handle::Array;
+use crate::error::Result;
+use crate::graph::{ElementOp, LinearOp, Meta, Nan, Op, ReduceOp, Shape};
+use smallvec::SmallVec;
+use std::ops::Range;
+
+impl Steps {
+    pub(super) fn symmetric<'a>(&'a self, step: &'a Step, vectors: bool) -> Result<Symmetric<'a>> {
+        let n = self.matrix(step)?.shape.dim(0);
+        let (on, packed) = self.with_vectors(step, vectors, LinearOp::Eigh { vectors: true })?;
+        Ok(Symmetric {
+            values: on.part(&packed, 0..n, 0..1)?,
+            vectors: on.part(&packed, 0..n, 1..n + 1)?,
+            on,
+            n,
+            yields_vectors: vectors,
+        })
+    }
+
+    pub(super) fn singular<'a>(&'a self, step: &'a Step, vectors: bool) -> Result<Singular<'a>> {
+        let own = self.matrix(step)?;
+        let (m, n) = (own.shape.dim(0), own.shape.dim(1));
+        let k = m.min(n);
+        let (on, packed) = self.with_vectors(step, vectors, LinearOp::Svd { vectors: true })?;
+        let parts = Packed { m, n, k };
+        let [left, values, right] = parts.split(&on, &packed)?;
+        Ok(Singular { on, parts, left, values, right, yields_vectors: vectors })
+    }
+
+    /// The value of an op with its vectors, which are computed where the step did without.
+    fn with_vectors<'a>(&'a self, step: &'a Step, has: bool, op: LinearOp) -> Result<(Algebra<'a>, Array)> {
+        let on = Algebra(self.recorder(step));
+        if has {
+            return Ok((on, own_value(step)?.clone()));
+        }
+        let matrix = self.read(step, 0)?;
+        let own = matrix.meta()?;
+        let (rows, columns) = op.extents(own.shape.dim(0), own.shape.dim(1), 0);
+        let mut extents: SmallVec<[usize; 4]> = SmallVec::from_slice(&[rows, columns]);
+        extents.extend((2..own.shape.axes()).map(|d| own.shape.dim(d)));
+        let meta = Meta { dtype: own.dtype, shape: Shape::new(&extents)? };
+        let packed = on.0.op(Op::Linear(op), &[matrix], meta)?;
+        Ok((on, packed))
+    }
+}
+
+impl Algebra<'_> {
+    /// A quotient, and 0 where 0 is divided.
+    fn quotient(&self, above: &Array, below: &Array) -> Result<Array> {
+        let is_zero = self.0.binary(ElementOp::Eq, above, 0.0)?;
+        self.0.select(&is_zero, 0.0, &self.0.binary(ElementOp::Div, above, below)?)
+    }
+
+    /// Where the diagonals of `n` by `n` matrices are.
+    fn on_diagonal(&self, n: usize) -> Result<Array> {
+        let shape = Shape::new(&[n, n])?;
+        let (rows, columns) = (self.0.positions_along(&shape, 0b01)?, self.0.positions_along(&shape, 0b10)?);
+        self.0.binary(ElementOp::Eq, &rows, &columns)
+    }
+
+    /// Quotients beside the diagonal, and a column on it.
+    fn quotients_beside(&self, above: &Array, gaps: &Array, n: usize, diagonal: Option<&Array>) -> Result<Array> {
+        let (at, beside) = (self.on_diagonal(n)?, self.quotient(above, gaps)?);
+        match diagonal {
+            None => self.0.select(&at, 0.0, &beside),
+            Some(diagonal) => self.0.select(&at, diagonal, &beside),
+        }
+    }
+
+    /// The diagonals of the products of `a`, transposed, with `b`, as columns.
+    fn dots(&self, a: &Array, b: &Array) -> Result<Array> {
+        self.turned(&self.0.reduce(&self.times(a, b)?, ReduceOp::Sum, 0b01, Nan::Include)?)
+    }
+}
+
+/// Eigenvalues of symmetric matrices, a column, and their vectors.
+pub(super) struct Symmetric<'a> {
+    on: Algebra<'a>,
+    values: Array,
+    vectors: Array,
+    n: usize,
+    yields_vectors: bool,
+}
+
+impl Symmetric<'_> {
+    /// In row `i` and column `j`, the value `j` less the value `i`.
+    fn gaps(&self) -> Result<Array> {
+        self.on.less(&self.on.turned(&self.values)?, &self.values)
+    }
+
+    pub fn pull(&self, above: &Array) -> Result<Array> {
+        let Symmetric { on, vectors, n, .. } = self;
+        let turned = on.turned(vectors)?;
+        let by_values = on.part(above, 0..*n, 0..1)?;
+        if !self.yields_vectors {
+            return on.by_lower(&on.product(&on.times(vectors, &on.turned(&by_values)?)?, &turned)?);
+        }
+        let by_vectors = on.product(&turned, &on.part(above, 0..*n, 1..n + 1)?)?;
+        let inner = on.quotients_beside(&by_vectors, &self.gaps()?, *n, Some(&by_values))?;
+        on.by_lower(&on.product(&on.product(vectors, &inner)?, &turned)?)
+    }
+
+    pub fn push(&self, tangent: &Array) -> Result<Array> {
+        let Symmetric { on, vectors, n, .. } = self;
+        let moved = on.product(&on.mirrored(tangent)?, vectors)?;
+        let of_values = on.dots(vectors, &moved)?;
+        if !self.yields_vectors {
+            return Ok(of_values);
+        }
+        let inner = on.product(&on.turned(vectors)?, &moved)?;
+        let turns = on.quotients_beside(&inner, &self.gaps()?, *n, None)?;
+        on.0.join(1, &[&of_values, &on.product(vectors, &turns)?])
+    }
+}
+
+/// How values and vectors of `m` by `n` matrices stand in one column: `k` values, the left vectors, the right ones.
+struct Packed {
+    m: usize,
+    n: usize,
+    k: usize,
+}
+
+impl Packed {
+    /// The left vectors, the values, the right vectors.
+    fn split(&self, on: &Algebra<'_>, packed: &Array) -> Result<[Array; 3]> {
+        let &Packed { m, n, k } = self;
+        let pages = packed.shape()?;
+        let matrix = |rows: Range<usize>, height: usize| {
+            let mut extents: SmallVec<[usize; 4]> = SmallVec::from_slice(&[height, k]);
+            extents.extend((2..pages.axes()).map(|d| pages.dim(d)));
+            on.0.reshape(&on.part(packed, rows, 0..1)?, Shape::new(&extents)?)
+        };
+        Ok([matrix(k..k + m * k, m)?, on.part(packed, 0..k, 0..1)?, matrix(k + m * k..k + m * k + n * k, n)?])
+    }
+
+    fn join(&self, on: &Algebra<'_>, left: &Array, values: &Array, right: &Array) -> Result<Array> {
+        let column = |matrix: &Array, height: usize| {
+            let pages = matrix.shape()?;
+            let mut extents: SmallVec<[usize; 4]> = SmallVec::from_slice(&[height * self.k, 1]);
+            extents.extend((2..pages.axes()).map(|d| pages.dim(d)));
+            on.0.reshape(matrix, Shape::new(&extents)?)
+        };
+        on.0.join(0, &[values, &column(left, self.m)?, &column(right, self.n)?])
+    }
+}
+
+/// Singular values, a column, and their vectors.
+pub(super) struct Singular<'a> {
+    on: Algebra<'a>,
+    parts: Packed,
+    left: Array,
+    values: Array,
+    right: Array,
+    yields_vectors: bool,
+}
+
+impl Singular<'_> {
+    /// In row `i` and column `j`, the square of value `j` less that of value `i`.
+    fn gaps(&self) -> Result<Array> {
+        let (on, row) = (&self.on, self.on.turned(&self.values)?);
+        on.times(&on.less(&row, &self.values)?, &on.plus(&row, &self.values)?)
+    }
+
+    /// What of columns lies beside the space of the vectors, over the values. `inner` are the columns' products with the
+    /// vectors.
+    fn beside(&self, columns: &Array, vectors: &Array, inner: &Array) -> Result<Array> {
+        let on = &self.on;
+        let rest = on.less(columns, &on.product(vectors, inner)?)?;
+        on.quotient(&rest, &on.turned(&self.values)?)
+    }
+
+    pub fn pull(&self, above: &Array) -> Result<Array> {
+        let Singular { on, parts, left, values, right, .. } = self;
+        let Packed { m, n, k } = *parts;
+        let (row, right_turned) = (on.turned(values)?, on.turned(right)?);
+        if !self.yields_vectors {
+            return on.product(&on.times(left, &on.turned(above)?)?, &right_turned);
+        }
+        let [by_left, by_values, by_right] = parts.split(on, above)?;
+        let gaps = self.gaps()?;
+        let of_left = on.product(&on.turned(left)?, &by_left)?;
+        let of_right = on.product(&on.turned(right)?, &by_right)?;
+        let symmetric = |inner: &Array| {
+            let turns = on.quotients_beside(inner, &gaps, k, None)?;
+            on.plus(&turns, &on.turned(&turns)?)
+        };
+        let turns = on.plus(&on.times(&symmetric(&of_left)?, &row)?, &on.times(values, &symmetric(&of_right)?)?)?;
+        let inner = on.0.select(&on.on_diagonal(k)?, &by_values, &turns)?;
+        let mut sum = on.product(&on.product(left, &inner)?, &right_turned)?;
+        if m > k {
+            let rest = self.beside(&by_left, left, &of_left)?;
+            sum = on.plus(&sum, &on.product(&rest, &right_turned)?)?;
+        }
+        if n > k {
+            let rest = self.beside(&by_right, right, &of_right)?;
+            sum = on.plus(&sum, &on.product(left, &on.turned(&rest)?)?)?;
+        }
+        Ok(sum)
+    }
+
+    pub fn push(&self, tangent: &Array) -> Result<Array> {
+        let Singular { on, parts, left, values, right, .. } = self;
+        let Packed { m, n, k } = *parts;
+        let moved = on.product(tangent, right)?;
+        let of_values = on.dots(left, &moved)?;
+        if !self.yields_vectors {
+            return Ok(of_values);
+        }
+        let (row, gaps) = (on.turned(values)?, self.gaps()?);
+        let inner = on.product(&on.turned(left)?, &moved)?;
+        let turned = on.turned(&inner)?;
+        let turns = |a: Array, b: Array| on.quotients_beside(&on.plus(&a, &b)?, &gaps, k, None);
+        let left_turns = turns(on.times(&inner, &row)?, on.times(values, &turned)?)?;
+        let right_turns = turns(on.times(values, &inner)?, on.times(&turned, &row)?)?;
+        let (mut of_left, mut of_right) = (on.product(left, &left_turns)?, on.product(right, &right_turns)?);
+        if m > k {
+            of_left = on.plus(&of_left, &self.beside(&moved, left, &inner)?)?;
+        }
+        if n > k {
+            let moved = on.product(&on.turned(tangent)?, left)?;
+            of_right = on.plus(&of_right, &self.beside(&moved, right, &turned)?)?;
+        }
+        parts.join(on, &of_left, &of_values, &of_right)
+    }
+}
