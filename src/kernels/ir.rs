@@ -455,13 +455,33 @@ impl Kernel {
         self.insts.iter().any(|i| i.dtype.is_wide()) || self.operands.iter().any(|o| o.dtype.is_wide())
     }
 
-    /// Elements an invocation works on at a time: 4, or 1 for wide kernels and scans.
+    /// Elements an invocation works on at a time: 4, or 1 for wide kernels, scans, and maps that read much through views.
     pub fn width(&self) -> u32 {
         match self.form {
             Form::Scan { .. } => 1,
             _ if self.is_wide() || self.across().is_some() => 1,
+            Form::Map if self.views() >= MANY_VIEWS => 1,
             Form::Reduce { .. } | Form::Map | Form::Line(_) => 4,
         }
+    }
+
+    /// Loads through views of a kernel without random numbers: at indices that are arithmetic on the position, but not the
+    /// position itself.
+    fn views(&self) -> usize {
+        let mut is_positional: Vec<bool> = Vec::with_capacity(self.insts.len());
+        let mut views = 0;
+        for inst in &self.insts {
+            is_positional.push(match inst.op {
+                InstOp::Flat => true,
+                InstOp::Index(_, a, b) => is_positional[a.0 as usize] || is_positional[b.0 as usize],
+                InstOp::Random { .. } => return 0,
+                _ => false,
+            });
+            if let InstOp::Load { index, run: Run::Any, .. } = inst.op {
+                views += usize::from(is_positional[index.0 as usize]);
+            }
+        }
+        views
     }
 
     /// Invocations of a workgroup.
@@ -540,6 +560,10 @@ impl Kernel {
 /// Elements along each side of a tile of a kernel with loads across.
 #[cfg(feature = "gpu")]
 pub const ACROSS_TILE: u32 = 32;
+
+/// Loads through views from which on a map takes one element an invocation. Four neighbours that begin anywhere lie in two
+/// groups of 16 bytes, so that a load of four reads twice as much of the cache as loads of one do.
+const MANY_VIEWS: usize = 4;
 
 /// A body with more instructions an element than this takes one group of elements at a time.
 #[cfg(feature = "gpu")]
