@@ -667,7 +667,7 @@ fn random_program(s: &Session, seed: u64, inputs: &[Array]) -> Array {
 fn random_programs_have_the_gradients_of_finite_differences_and_of_forward_mode() {
     let rt = host();
     let others = unfolded(|b| b);
-    let (programs, mut kinks) = (rounds(60, 2000), 0);
+    let (programs, mut kinks) = (rounds(60, 300), 0);
     for seed in 0..programs {
         let s = rt.session("random").open();
         let fill = |s: &Session, seed: usize| {
