@@ -471,14 +471,16 @@ impl Kernel {
         let mut is_positional: Vec<bool> = Vec::with_capacity(self.insts.len());
         let mut views = 0;
         for inst in &self.insts {
+            // The verifier asks for the width of kernels that name values which do not exist.
+            let known = |val: Val| is_positional.get(val.0 as usize).copied().unwrap_or(false);
             is_positional.push(match inst.op {
                 InstOp::Flat => true,
-                InstOp::Index(_, a, b) => is_positional[a.0 as usize] || is_positional[b.0 as usize],
+                InstOp::Index(_, a, b) => known(a) || known(b),
                 InstOp::Random { .. } => return 0,
                 _ => false,
             });
             if let InstOp::Load { index, run: Run::Any, .. } = inst.op {
-                views += usize::from(is_positional[index.0 as usize]);
+                views += usize::from(is_positional.get(index.0 as usize).copied().unwrap_or(false));
             }
         }
         views
