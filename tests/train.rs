@@ -36,7 +36,7 @@ fn both_models_learn_to_read_digits_to_the_same_bits_each_time() {
         for learner in learners {
             let (losses, right) = trained(&rt, sizes, learner);
             assert!(losses.windows(2).all(|pair| pair[1] < pair[0]), "{device}: {losses:?}");
-            assert!(device == "gpu" || right > rounds(0.6, 0.9), "{device}: {right} after {losses:?}");
+            assert!(device == "gpu" || right > rounds(0.6, 0.85), "{device}: {right} after {losses:?}");
             let again = trained(&rt, sizes, learner);
             assert_eq!((again.0, again.1), (losses, right), "{device}");
         }
