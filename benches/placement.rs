@@ -2,9 +2,10 @@
 //!
 //! `cargo bench --bench placement -- [--uses N] [--largest N] [--only NAME]`
 //!
-//! Each program runs `uses` times over the same operand, one run after the other; each run ends when its result can be
-//! read, or, for those whose results stay on the device, when it is computed. Each device gets a runtime of its own, and
-//! an operand that has not been used; a first pass over another operand compiles the kernels. The bench prints the
+//! Each program runs `uses` times over the same operand, one run after the other. A run of a program that is gathered ends
+//! when the program has the numbers; a run of any other ends when the device has computed the result. The bench opens one
+//! runtime for `host`, one for `gpu` and one for `auto`, and gives each an operand that no run has used; a first pass over
+//! another operand compiles the kernels. The bench prints the
 //! microseconds of all uses, and what `auto` may take: 1.25 times the better of the two, and one transfer. "There"
 //! says that the runtime had computed the operand, so that it lay on the device.
 
@@ -39,16 +40,16 @@ impl Options {
     }
 }
 
-/// Where an operand lies when its first use is recorded.
+/// Where an operand's numbers lie when the bench records its first use.
 #[derive(Clone, Copy, PartialEq)]
 enum Home {
-    /// In memory of the program.
+    /// In a vector that the program gave to `Session::from_vec`.
     Program,
-    /// Where the runtime computed it.
+    /// On the device on which the runtime computed them.
     Computed,
 }
 
-/// What is made of an operand, and where the result is wanted.
+/// A function of an operand, and whether the program gathers its result or leaves it on the device.
 struct Program {
     name: &'static str,
     of: fn(&Array) -> Array,
@@ -115,7 +116,7 @@ async fn uses(session: &Session, program: &Program, elements: usize, home: Home,
     Ok(taken)
 }
 
-/// The uses of the round whose sum is the median.
+/// Measures [`ROUNDS`] rounds of uses, and returns the microseconds of each use of the round that took the median time.
 async fn measure(runtime: &Runtime, program: &Program, elements: usize, home: Home, count: usize) -> Result<Vec<f64>> {
     let mut rounds = Vec::with_capacity(ROUNDS);
     for round in 0..=ROUNDS {
@@ -131,7 +132,7 @@ async fn measure(runtime: &Runtime, program: &Program, elements: usize, home: Ho
     Ok(rounds.swap_remove(ROUNDS / 2))
 }
 
-/// What the first use took beyond the others.
+/// The microseconds that the first use took beyond the mean of the other ones: the operand's transfer.
 fn transfer(uses: &[f64]) -> f64 {
     let rest = &uses[1.min(uses.len())..];
     let mean = rest.iter().sum::<f64>() / rest.len().max(1) as f64;

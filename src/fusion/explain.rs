@@ -9,7 +9,8 @@ use crate::contract::region::Region;
 use crate::kernels::ir::{Access, Form, Geometry};
 use std::fmt::Write;
 
-/// Renders a plan for `device`. `named` are all devices whose names are known; `runs` are those of regions like this one since the first question about them.
+/// Renders the plan of `region` for `device`. Its estimates are shown with the names of the devices in `named`; `runs` are
+/// the runs of such regions since the program first asked for an explanation of one.
 pub fn explain(region: &Region, plan: &Plan, device: &DeviceInfo, named: &[DeviceInfo], runs: &[Runs]) -> String {
     let mut text = String::new();
     let _ = writeln!(

@@ -28,7 +28,7 @@ fn chain(x: &Array) -> Array {
     ((x * 1.5 + 0.25).sin() * x).exp()
 }
 
-/// What a device was estimated to take for a program, and took.
+/// A program on a device: the microseconds that the runtime estimated for a run, and those that the device took.
 pub struct Line {
     device: String,
     what: &'static str,
