@@ -2,7 +2,7 @@
 //!
 //! In: the text of each shader that is compiled. Out: the texts that most runs needed. A file that is missing, of
 //! another driver or damaged is no error: nothing is known then. Must hold: a shader counts once a run; the file holds
-//! at most [`TEXTS_MAX`] texts, and [`BYTES_MAX`] bytes of them, those of the most runs.
+//! at most [`TEXTS_MAX`] texts, and [`BYTES_MAX`] bytes of them, those of the most runs; a run notes at most twice as many.
 
 use super::kept::{self, Magic};
 use super::pipelines::Given;
@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const MAGIC: &Magic = b"tidemill shaders, 1\n\n\n\n\n";
 /// Texts that are kept.
@@ -33,7 +34,7 @@ pub(super) struct Known {
     file: PathBuf,
     about: wgpu::AdapterInfo,
     shaders: Mutex<FxHashMap<Shader, Need>>,
-    is_new: Mutex<bool>,
+    is_new: AtomicBool,
 }
 
 impl Known {
@@ -52,25 +53,28 @@ impl Known {
             tracing::debug!(target: "tidemill::device", "{} is damaged, or of another driver: it begins anew", file.display());
         }
         let shaders = Mutex::new(kept.flatten().unwrap_or_default());
-        Known { file, about: about.clone(), shaders, is_new: Mutex::new(false) }
+        Known { file, about: about.clone(), shaders, is_new: AtomicBool::new(false) }
     }
 
     /// This run needs a shader.
     pub(super) fn needed(&self, given: Given, wgsl: &str) {
         let mut shaders = self.shaders.lock();
-        let need = shaders.entry((given, wgsl.into())).or_default();
+        let shader = (given, wgsl.into());
+        if shaders.len() >= 2 * TEXTS_MAX && !shaders.contains_key(&shader) {
+            return;
+        }
+        let need = shaders.entry(shader).or_default();
         if !std::mem::replace(&mut need.now, true) {
             need.runs = need.runs.saturating_add(1);
-            *self.is_new.lock() = true;
+            self.is_new.store(true, Relaxed);
         }
     }
 
     /// The shaders of the most runs, at most so many, and none that this run needed already.
     pub(super) fn most_needed(&self, most: usize) -> Vec<Shader> {
         let shaders = self.shaders.lock();
-        let mut known: Vec<(&Shader, &Need)> = shaders.iter().filter(|(_, need)| !need.now).collect();
-        known.sort_by(|a, b| b.1.runs.cmp(&a.1.runs).then_with(|| a.0.1.cmp(&b.0.1)));
-        known.into_iter().take(most).map(|(shader, _)| shader.clone()).collect()
+        let known = by_need(&shaders).into_iter().filter(|(_, need)| !need.now);
+        known.take(most).map(|(shader, _)| shader.clone()).collect()
     }
 
     /// Whether this run needed a shader already.
@@ -80,7 +84,7 @@ impl Known {
 
     /// Writes what this run learned. A failure costs compilations at the next start, no more.
     pub(super) fn keep(&self) {
-        if !std::mem::take(&mut *self.is_new.lock()) {
+        if !self.is_new.swap(false, Relaxed) {
             return;
         }
         let data = to_bytes(&self.shaders.lock());
@@ -90,12 +94,17 @@ impl Known {
     }
 }
 
-/// For each shader its runs, bindings, words of immediates and length, each 4 bytes, and its text.
-fn to_bytes(shaders: &FxHashMap<Shader, Need>) -> Vec<u8> {
+/// The shaders, those of the most runs first; of equals, in the order of their texts.
+fn by_need(shaders: &FxHashMap<Shader, Need>) -> Vec<(&Shader, &Need)> {
     let mut sorted: Vec<_> = shaders.iter().collect();
     sorted.sort_by(|a, b| b.1.runs.cmp(&a.1.runs).then_with(|| a.0.1.cmp(&b.0.1)));
+    sorted
+}
+
+/// For each shader its runs, bindings, words of immediates and length, each 4 bytes, and its text.
+fn to_bytes(shaders: &FxHashMap<Shader, Need>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for ((given, wgsl), need) in sorted.into_iter().take(TEXTS_MAX) {
+    for ((given, wgsl), need) in by_need(shaders).into_iter().take(TEXTS_MAX) {
         if bytes.len() + wgsl.len() > BYTES_MAX {
             continue;
         }

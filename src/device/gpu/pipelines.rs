@@ -216,7 +216,8 @@ fn compile(at: &Station, layout: &Layout, wgsl: &str) -> Result<wgpu::ComputePip
     let made = gpu.checked(|| {
         let descriptor = wgpu::ShaderModuleDescriptor { label: None, source: wgpu::ShaderSource::Wgsl(wgsl.into()) };
         // SAFETY: the text is written by `kernels/`, whose accesses are clamped to their operands and whose
-        // loops end (`kernels::verify`); the checks that it relies on are on.
+        // loops end (`kernels::verify`); the checks that it relies on are on. A text from a file (`known`) is compiled as
+        // well, and runs only where `kernels/` has written the same one (`Pipelines::take_warm`).
         let module = unsafe { gpu.device.create_shader_module_trusted(descriptor, runtime_checks()) };
         gpu.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
             label: None,
