@@ -15,11 +15,21 @@ impl<V: Clone> Bounded<V> {
         Bounded { entries: FxHashMap::default(), limit }
     }
 
+    /// Whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// The entry, if it is there; it counts as used.
     pub fn get(&mut self, key: u64) -> Option<V> {
+        self.get_mut(key).cloned()
+    }
+
+    /// As [`Bounded::get`], to be changed.
+    pub fn get_mut(&mut self, key: u64) -> Option<&mut V> {
         let entry = self.entries.get_mut(&key)?;
         entry.1 = true;
-        Some(entry.0.clone())
+        Some(&mut entry.0)
     }
 
     /// Adds an entry.

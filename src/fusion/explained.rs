@@ -37,19 +37,17 @@ impl Runs {
 #[derive(Debug)]
 pub struct Explained {
     runs: Bounded<SmallVec<[Runs; 2]>>,
-    is_empty: bool,
 }
 
 impl Default for Explained {
     fn default() -> Explained {
-        Explained { runs: Bounded::new(REGIONS_MAX), is_empty: true }
+        Explained { runs: Bounded::new(REGIONS_MAX) }
     }
 }
 
 impl Explained {
     /// Remembers from here on how long regions like this one take. Its runs so far, by device.
     pub fn ask(&mut self, region: &Region) -> SmallVec<[Runs; 2]> {
-        self.is_empty = false;
         let key = key(region);
         let known = self.runs.get(key);
         if known.is_none() {
@@ -60,7 +58,7 @@ impl Explained {
 
     /// The key of a region like one that was explained.
     pub fn key_of(&mut self, region: &Region) -> Option<u64> {
-        if self.is_empty {
+        if self.runs.is_empty() {
             return None;
         }
         let key = key(region);
@@ -69,7 +67,7 @@ impl Explained {
 
     /// A region of this key ran.
     pub fn ran(&mut self, key: u64, device: DeviceId, us: f64) {
-        let Some(mut runs) = self.runs.get(key) else { return };
+        let Some(runs) = self.runs.get_mut(key) else { return };
         let at = runs.iter().position(|runs| runs.device == device).unwrap_or_else(|| {
             runs.push(Runs { device, us: SmallVec::new() });
             runs.len() - 1
@@ -78,7 +76,6 @@ impl Explained {
             runs[at].us.remove(0);
         }
         runs[at].us.push(us);
-        self.runs.insert(key, runs);
     }
 }
 
