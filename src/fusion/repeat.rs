@@ -11,6 +11,7 @@ use super::roll::put_rows;
 use crate::contract::plan::{FaultSite, Launch, Number, NumberOf, Plan, PlanBuffer, PlanInput, Program, Role, Step};
 use crate::contract::region::{Region, RegionArg, RegionNode};
 use crate::error::Error;
+use crate::graph::words::Words;
 use crate::graph::{DType, Op};
 use crate::ids::ValueId;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -219,7 +220,7 @@ fn sign(region: &Region, words: &mut Vec<u64>) -> bool {
     if (region.inputs.len() + nodes.len()) * WORDS_MIN > SIGNATURE_MAX {
         return false;
     }
-    let mut to = Recorder(words);
+    let mut to = Words(words);
     (region.device.0, region.inputs.len(), region.nodes.len(), region.turns).hash(&mut to);
     region.nodes[region.nodes.len() - nodes.len()..].iter().for_each(|node| node.output.hash(&mut to));
     for input in &region.inputs {
@@ -243,42 +244,4 @@ fn sign(region: &Region, words: &mut Vec<u64>) -> bool {
         }
     }
     true
-}
-
-/// Keeps what is hashed: two regions are alike where their words are equal, not only their hashes.
-struct Recorder<'a>(&'a mut Vec<u64>);
-
-impl Hasher for Recorder<'_> {
-    fn finish(&self) -> u64 {
-        unreachable!("FUSE-8: the words are the signature")
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.push(bytes.len() as u64);
-        for part in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..part.len()].copy_from_slice(part);
-            self.0.push(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_u8(&mut self, number: u8) {
-        self.0.push(number as u64);
-    }
-
-    fn write_u16(&mut self, number: u16) {
-        self.0.push(number as u64);
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.0.push(number as u64);
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0.push(number);
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        self.0.push(number as u64);
-    }
 }

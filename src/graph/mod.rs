@@ -1,7 +1,6 @@
 //! The vocabulary of the task graph: element types, shapes, nodes; the op table (`table`, with its meanings in
-//! `semantics`), the facts of ops (`facts`), the layouts of
-//! factorisations (`linear`), what costs and
-//! gradients in it mean (`costs`, `gradient`), and rules of dtypes (`mixed`, `wide`, `refusals`).
+//! `semantics`), the facts of ops (`facts`), the layouts of factorisations (`linear`), what costs and gradients in it mean
+//! (`costs`, `gradient`), rules of dtypes (`mixed`, `wide`, `refusals`), and structure as words (`words`).
 //!
 //! In: nothing. Out: types that every stage reads. Must never know what a kernel, a buffer or a device is.
 
@@ -18,6 +17,7 @@ pub mod semantics;
 mod shape;
 pub mod table;
 pub mod wide;
+pub mod words;
 
 pub use crate::dtype::{DType, Element, Scalar};
 pub use facts::{Check, LibraryOp, OpClass, Reads, Yields};

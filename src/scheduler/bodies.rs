@@ -4,9 +4,17 @@
 //! hold: the cut depends on the nodes alone. The same loop body then gives regions of the same structure, for which the
 //! caches have kernels and plans. A cut at a fixed number of nodes would let each region begin at another statement.
 
+use crate::graph::Node;
+
 /// A body is looked for only if a region holds at least this many of it. With longer bodies regions would become too
 /// short.
 const BODIES_MIN: usize = 4;
+
+/// Whether two nodes come of one statement: the same op, recorded at one place, on as large arrays.
+pub(super) fn are_alike(a: &Node, b: &Node) -> bool {
+    let is_one_place = std::ptr::eq(a.at.location, b.at.location) && a.at.mark == b.at.mark;
+    is_one_place && a.op.name() == b.op.name() && a.meta == b.meta
+}
 
 /// Cuts `nodes` into parts of at most `most`.
 pub(super) fn parts<T>(nodes: &[T], most: usize, alike: impl Fn(&T, &T) -> bool) -> Vec<&[T]> {

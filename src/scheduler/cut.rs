@@ -6,7 +6,7 @@
 //! order alone (values of other sessions are inputs), takes time linear in its nodes and edges, and does not
 //! recurse.
 
-use super::bodies::parts;
+use super::bodies::{are_alike, parts};
 use super::graph::{Entries, Home};
 use super::loops::around;
 use super::placement::Where;
@@ -324,7 +324,8 @@ impl State {
         if loops.is_empty() && portion.len() <= REGION_NODES_MAX {
             return smallvec![(portion, 1)];
         }
-        let alike = |&a: &u32, &b: &u32| self.are_alike(cut, a, b);
+        let node = |position: u32| &self.graph[cut.nodes[position as usize].at].node;
+        let alike = |&a: &u32, &b: &u32| are_alike(node(a), node(b));
         let mut regions = SmallVec::new();
         for (range, turns) in around(&loops, portion.len()) {
             let nodes = &portion[range];
@@ -334,14 +335,6 @@ impl State {
             }
         }
         regions
-    }
-
-    /// Whether two nodes come of one statement: the same op, recorded at one place, on as large arrays.
-    fn are_alike(&self, cut: &Cut, a: u32, b: u32) -> bool {
-        let node = |position: u32| &self.graph[cut.nodes[position as usize].at].node;
-        let (a, b) = (node(a), node(b));
-        let is_one_place = std::ptr::eq(a.at.location, b.at.location) && a.at.mark == b.at.mark;
-        is_one_place && a.op.name() == b.op.name() && a.meta == b.meta
     }
 
     /// Elements that a node computes or reads, whichever are more.

@@ -231,8 +231,7 @@ impl State {
     }
 
     /// At a limit, all that the user holds is computed, so that what lies behind it can go, but for the rest of a loop's turn
-    /// that the limit on nodes has cut (`tail`); where memory is waited for,
-    /// also what was recorded before.
+    /// that the limit on nodes has cut (`tail`); where memory is waited for, also what was recorded before.
     fn add_limit_roots(&mut self, session: SessionId, why: CutReason, recorded: &[ValueId], roots: &mut Entries) {
         match why {
             CutReason::NodeLimit => {

@@ -12,6 +12,7 @@
 use super::cut::{Cut, CutNode, Dep};
 use super::state::State;
 use crate::contract::device::DeviceInfo;
+use crate::graph::words::Words;
 use crate::graph::{Arg, Check, DType, Meta, Node, OpClass, Reads};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -23,7 +24,7 @@ const LOOP_NODES_MIN: usize = 256;
 /// Turns of a loop, at the least.
 const TURNS_MIN: usize = 4;
 /// Nodes of a body, at most: a kernel's registers, and the time that a driver takes to compile it.
-const BODY_NODES_MAX: usize = 256;
+pub(super) const BODY_NODES_MAX: usize = 256;
 /// Values that go from turn to turn, at most: registers.
 const CARRIES_MAX: usize = 8;
 /// Nodes of a loop's region, at most: parameters of a turn are some words each, and what a region computes starts when all
@@ -98,12 +99,19 @@ impl State {
     }
 
     fn candidates<'a>(&'a self, cut: &Cut, portion: &[u32]) -> Vec<Candidate<'a>> {
-        let mut place_of = vec![usize::MAX; cut.nodes.len()];
-        let mut kinds: FxHashMap<Words, u32> = FxHashMap::default();
+        // Positions in a portion ascend; what lies before its first one is from outside.
+        let begin = portion.first().map_or(0, |&position| position as usize);
+        let end = portion.last().map_or(0, |&position| position as usize + 1);
+        let mut places = vec![usize::MAX; end - begin];
+        let mut kinds: FxHashMap<Kind, u32> = FxHashMap::default();
         let mut all: Vec<Candidate<'a>> = Vec::with_capacity(portion.len());
         let mut users: Vec<(u32, usize)> = vec![(0, 0); portion.len()];
         for (number, &position) in portion.iter().enumerate() {
-            place_of[position as usize] = number;
+            places[position as usize - begin] = number;
+            let place_of = |p: u32| {
+                let place = places.get((p as usize).wrapping_sub(begin));
+                place.copied().filter(|&place| place != usize::MAX)
+            };
             let from = &cut.nodes[position as usize];
             let node = &self.graph[from.at].node;
             let mut args = SmallVec::new();
@@ -113,15 +121,15 @@ impl State {
                     Arg::Value(value) => {
                         let is_it = |dep: &&Dep| self.graph[cut.entry(**dep)].node.value == value;
                         match *from.deps.iter().find(is_it).expect("SCHED-1: every argument was visited") {
-                            Dep::Node(p) if place_of[p as usize] != usize::MAX => LoopArg::Node(place_of[p as usize]),
-                            dep => LoopArg::Outside(dep),
+                            dep @ Dep::Node(p) => place_of(p).map_or(LoopArg::Outside(dep), LoopArg::Node),
+                            dep @ Dep::Input(_) => LoopArg::Outside(dep),
                         }
                     }
                 });
             }
             for dep in &from.deps {
                 if let Dep::Node(p) = *dep
-                    && let Some((count, last)) = users.get_mut(place_of[p as usize])
+                    && let Some((count, last)) = place_of(p).map(|place| &mut users[place])
                 {
                     (*count, *last) = (*count + 1, number);
                 }
@@ -153,38 +161,19 @@ impl State {
     }
 }
 
-/// What is hashed, word by word.
-#[derive(Debug, Default, PartialEq, Eq, Hash)]
-struct Words(SmallVec<[u64; 16]>);
-
-impl Hasher for Words {
-    fn finish(&self) -> u64 {
-        unreachable!("LOOP-1: the words are the kind")
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        self.0.push(bytes.len() as u64);
-        for part in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..part.len()].copy_from_slice(part);
-            self.0.push(u64::from_le_bytes(word));
-        }
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0.push(number);
-    }
-}
+/// What nodes hash, word by word.
+type Kind = SmallVec<[u64; 16]>;
 
 /// What a node is but for its arguments, its random key and the numbers that planning does not look at. `None` of ops that
 /// read other elements than the one that they compute, that fold, or that check.
-fn kind(node: &Node, dtype_of: impl Fn(&Arg) -> DType) -> Option<Words> {
+fn kind(node: &Node, dtype_of: impl Fn(&Arg) -> DType) -> Option<Kind> {
     let facts = node.op.facts();
     let is_here = |slot: usize| matches!(facts.reads(slot), Reads::Number | Reads::Expanded);
     if facts.class != OpClass::Element || facts.check != Check::Nothing || !(0..node.args.len()).all(is_here) {
         return None;
     }
-    let mut words = Words::default();
+    let mut kind = Kind::new();
+    let mut words = Words(&mut kind);
     (node.at.location as *const _ as usize as u64, node.at.mark).hash(&mut words);
     node.op.hash_attributes(&mut words);
     (node.meta.dtype, &node.meta.shape, node.args.len() as u64).hash(&mut words);
@@ -198,7 +187,7 @@ fn kind(node: &Node, dtype_of: impl Fn(&Arg) -> DType) -> Option<Words> {
             }
         }
     }
-    Some(words)
+    Some(kind)
 }
 
 impl Finder<'_> {

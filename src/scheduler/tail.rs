@@ -4,7 +4,9 @@
 //! session's own program (TAPE-2). The rest of the turn stays lazy and is computed with the next segment, so that each
 //! segment of a loop begins with a turn, and has the regions and kernels of the segment before.
 
+use super::bodies::are_alike;
 use super::graph::Entries;
+use super::loops::BODY_NODES_MAX;
 use super::state::State;
 use crate::graph::Node;
 use crate::ids::ValueId;
@@ -12,8 +14,6 @@ use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// Nodes of a turn, at most.
-const TURN_NODES_MAX: usize = 256;
 /// Turns that are looked at.
 const TURNS: usize = 3;
 
@@ -46,16 +46,13 @@ impl State {
         let count = entries.len();
         let node = |place: usize| entries[place].map(|at| &self.graph[at].node);
         let is_alike = |a: Option<&Node>, b: Option<&Node>| match (a, b) {
-            (Some(a), Some(b)) => {
-                let is_one_place = std::ptr::eq(a.at.location, b.at.location) && a.at.mark == b.at.mark;
-                is_one_place && a.op.name() == b.op.name() && a.meta == b.meta
-            }
+            (Some(a), Some(b)) => are_alike(a, b),
             (a, b) => a.is_none() && b.is_none(),
         };
         let repeats = |&period: &usize| {
             (count - (TURNS - 1) * period..count).rev().all(|place| is_alike(node(place), node(place - period)))
         };
-        let Some(period) = (1..=TURN_NODES_MAX.min(count / TURNS)).find(repeats) else { return count };
+        let Some(period) = (1..=BODY_NODES_MAX.min(count / TURNS)).find(repeats) else { return count };
         // The values that go past each place of the turn before the last one; those of the last one have no readers yet.
         let first = count - 2 * period + 1;
         let goes_past = |place: usize| {
