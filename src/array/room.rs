@@ -3,7 +3,7 @@
 //!
 //! In: the session's gate, the total of all gates, the runtime's settings. Out: a tape that has room for another op,
 //! the error of an op for which there is none, futures that are ready when there is. Must hold: TAPE-4; TAPE-6: a
-//! thread is held in `find_room` only, where `hold_recording` asks for that, and never in async code.
+//! thread is held in `find_room` only, where `hold_recording` asks for that, and never in async code; GATE-3.
 
 use super::pending::may_block;
 use super::tape::{After, Home, Tape};
@@ -60,7 +60,12 @@ impl Home {
         if tape.closed {
             return u64::MAX;
         }
-        let own = self.gate.get().map_or(limit.nodes, |gate| gate.left(limit));
+        let gate = self.gate.get();
+        let own = gate.map_or(limit.nodes, |gate| gate.left(limit));
+        let has_begun = tape.nodes > 0 || gate.is_some_and(|gate| !gate.is_empty());
+        if !has_begun && self.link.total.left_for_newcomers() == 0 {
+            return 0;
+        }
         own.min(self.link.total.left()).saturating_sub(tape.nodes as u64)
     }
 

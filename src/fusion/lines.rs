@@ -45,10 +45,7 @@ fn lines_held(work: &Work<'_>, n: usize, device: &DeviceInfo) -> u32 {
 
 /// Whether a reduction folds moments, which held lines are folded to with fewer operations than elements in passing.
 pub fn folds_moments(op: &Op) -> bool {
-    match op {
-        Op::Reduce { op, nan: Nan::Include, .. } => matches!(op, ReduceOp::Var { .. } | ReduceOp::Std { .. }),
-        _ => false,
-    }
+    matches!(op.as_reduction(), Some((ReduceOp::Var { .. } | ReduceOp::Std { .. }, _, Nan::Include)))
 }
 
 /// Whether what is made of a reduction is used again for the elements that it folds. All other reductions have one

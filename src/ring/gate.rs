@@ -3,8 +3,9 @@
 //!
 //! In: segments that are sent, nodes that have left the ring. Out: how much room is left, and waiting futures that are
 //! woken. Must hold: GATE-1: what a session adds to the total is taken off again, at the latest when its gate is
-//! closed. GATE-2: whoever awaits room is woken when there is some, and when nothing waits any more. Nothing here
-//! blocks a thread.
+//! closed. GATE-2: whoever awaits room is woken when there is some, and when nothing waits any more. GATE-3: a session of
+//! which nothing waits is refused before one that has begun is: half a request that was recorded would be computed, or
+//! thrown away, for nobody. Nothing here blocks a thread.
 
 use crate::config::Room;
 use crate::threads::contain;
@@ -70,6 +71,9 @@ pub struct Total {
     waiters: Waiters,
 }
 
+/// The share of the limit that is kept for sessions that have begun: one in so many.
+const NEWCOMERS_LEAVE: u64 = 8;
+
 /// How many of those who await room are woken at a time while less than half of it is free.
 const WOKEN_AT_ONCE: usize = 4;
 
@@ -90,6 +94,17 @@ impl Total {
         match self.closed.load(SeqCst) {
             true => u64::MAX,
             false => self.limit.left(self.nodes.load(SeqCst), self.bytes.load(SeqCst)),
+        }
+    }
+
+    /// The same for a session of which nothing waits yet: an eighth of the limit is kept for those that have begun, so
+    /// that a program which was let in can record all of a request (GATE-3).
+    pub fn left_for_newcomers(&self) -> u64 {
+        let Room { nodes, bytes } = self.limit;
+        let most = Room { nodes: nodes - nodes / NEWCOMERS_LEAVE, bytes: bytes - bytes / NEWCOMERS_LEAVE };
+        match self.closed.load(SeqCst) {
+            true => u64::MAX,
+            false => most.left(self.nodes.load(SeqCst), self.bytes.load(SeqCst)),
         }
     }
 

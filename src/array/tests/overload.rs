@@ -67,6 +67,26 @@ fn all_sessions_together_have_a_bound() {
 }
 
 #[test]
+fn who_has_begun_records_on_where_who_comes_new_is_refused() {
+    let ring = ring(Config { ops_pending_max: Some(80), session_ops_pending_max: Some(80), ..Config::default() });
+    let (first, begun) = (ring.session("first"), ring.session("begun"));
+    let (x, y) = (start(&first), start(&begun));
+    // 70 of 80: what is left is for those that have begun.
+    let waits = (0..69).fold(x, |x, _| x + 1.0);
+    assert!(!poll_once(&mut waits.gather::<f32>()));
+    assert_eq!(ring.link.total.waiting().0, 70);
+    let newcomer = start(&ring.session("new"));
+    assert_eq!(newcomer.error().map(|error| error.kind()), Some(ErrorKind::Overloaded));
+    assert_eq!(until_refused(&y), 9, "with the first op these are ten");
+    // Once an eighth is free, others may begin.
+    let waiting = ring.link.total.waiting().0;
+    ring.gates.lock()[0].leave(waiting - 70);
+    assert!(start(&ring.session("next")).error().is_some());
+    ring.gates.lock()[0].leave(1);
+    assert!(start(&ring.session("next")).error().is_none());
+}
+
+#[test]
 fn data_that_the_program_has_let_go_of_counts_until_the_work_that_reads_it_has_run() {
     let ring = ring(Config { session_bytes_pending_max: Some(1 << 20), ..Config::default() });
     let s = ring.session("bytes");
