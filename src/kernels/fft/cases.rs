@@ -71,8 +71,18 @@ impl Case {
             let number = (dice.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0;
             if dtype.is_wide() { number } else { number as f32 as f64 }
         };
-        let arguments =
+        let mut arguments: Vec<Vec<f64>> =
             (0..arguments).map(|_| (0..before * given * after * parts).map(|_| number()).collect()).collect();
+        if fourier.inverse && fourier.spectrum == Spectrum::Half {
+            // Imaginary parts that are not read: of elements that are their own mirror image.
+            let imaginary = arguments.last_mut().expect("a spectrum has parts");
+            let first = imaginary.len() - before * given * after;
+            for (place, part) in imaginary[first..].iter_mut().enumerate() {
+                if (2 * (place / before % given)).is_multiple_of(fourier.len as usize) {
+                    *part = f64::NAN;
+                }
+            }
+        }
         Case { library, arguments }
     }
 

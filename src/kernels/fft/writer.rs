@@ -175,7 +175,9 @@ impl Writer<'_> {
         };
         let mut im = self.statements.value(&im);
         if let Some(mirrored) = mirrored {
-            im = self.statements.value(&format!("select({im}, -{im}, {mirrored})"));
+            // An element that is its own mirror image is real: its imaginary part is not read.
+            let own = self.statements.value(&format!("2u * ({from} / before) % len == 0u"));
+            im = self.statements.value(&format!("select(select({im}, -{im}, {mirrored}), {zero}, {own})"));
         }
         let number = if swap { Number { re: im, im: re } } else { Number { re, im } };
         match chirped {
