@@ -15,6 +15,7 @@ pub mod linear;
 pub mod matmul;
 pub mod print;
 pub mod random;
+mod recent;
 mod rolled;
 pub mod scatter;
 pub mod sort;

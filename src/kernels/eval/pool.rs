@@ -1,13 +1,14 @@
 //! The worker threads of the host device, and what they remember of the kernels that ran lately.
 //!
 //! In: a number of tasks and a function that takes task after task; kernels. Out: tasks that were run once each; the
-//! passes of kernels. The calling thread works too, so that a small launch never waits for another core to wake up.
+//! passes of kernels, the plans of transforms. The calling thread works too, so that a small launch never waits for another core to wake up.
 //! Must hold: which thread runs a task never decides a bit (EVAL-4).
 
 use super::stage::Passes;
 use crate::error::{Error, ErrorKind, Result};
+use crate::kernels::fft::host::Plans;
 use crate::kernels::ir::Kernel;
-use parking_lot::Mutex;
+use crate::kernels::recent::Recent;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
@@ -30,8 +31,10 @@ pub struct Pool {
     workers: Option<rayon::ThreadPool>,
     /// Other work waits behind what the pool is given.
     crowded: AtomicBool,
-    /// The passes of the kernels that ran lately, the latest first.
-    passes: Mutex<Vec<(Arc<Kernel>, Arc<Passes>)>>,
+    /// The passes of the kernels that ran lately.
+    passes: Recent<Arc<Kernel>, Arc<Passes>, PASSES_MAX>,
+    /// The plans of the Fourier transforms that ran lately.
+    plans: Plans,
 }
 
 /// Hands out task numbers to one worker.
@@ -67,7 +70,13 @@ impl Pool {
                 .map_err(|e| Error::new(ErrorKind::Device, format!("the host's worker threads did not start: {e}")))?;
             Some(built)
         };
-        Ok(Pool { threads, workers, crowded: AtomicBool::new(false), passes: Mutex::default() })
+        Ok(Pool {
+            threads,
+            workers,
+            crowded: AtomicBool::new(false),
+            passes: Recent::default(),
+            plans: Plans::default(),
+        })
     }
 
     /// How many threads work at a time.
@@ -88,15 +97,13 @@ impl Pool {
 
     /// The passes of a kernel: found out once, and remembered while it is among those that ran lately.
     pub(super) fn passes(&self, kernel: &Arc<Kernel>) -> Arc<Passes> {
-        let mut known = self.passes.lock();
-        match known.iter().position(|(of, _)| Arc::ptr_eq(of, kernel)) {
-            Some(at) => known[..=at].rotate_right(1),
-            None => {
-                known.truncate(PASSES_MAX - 1);
-                known.insert(0, (kernel.clone(), Arc::new(Passes::of(kernel))));
-            }
-        }
-        known[0].1.clone()
+        let make = || (kernel.clone(), Arc::new(Passes::of(kernel)));
+        self.passes.get_or_make(|known| Arc::ptr_eq(known, kernel), make)
+    }
+
+    /// The plans of Fourier transforms.
+    pub(crate) fn plans(&self) -> &Plans {
+        &self.plans
     }
 
     /// Runs `work` on as many threads as there are tasks for (only on the caller's, unless `parallel`); each

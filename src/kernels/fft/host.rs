@@ -1,13 +1,14 @@
 //! Transforms of lines on the host, by `rustfft` and `realfft`: workers take blocks of lines, whose elements lie side by
 //! side, so that what one memory access brings is used.
 //!
-//! In: an argument in one array, or parts in two. Out: the result. Plans, which hold tables of turns, are kept for
-//! lengths that come again. Must hold: FFT-1, FFT-2; which thread takes a block decides no bit.
+//! In: an argument in one array, or parts in two. Out: the result. Plans, which hold tables of turns, are kept in the
+//! pool for lengths that come again. Must hold: FFT-1, FFT-2; which thread takes a block decides no bit.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, Fourier, Parts, Spectrum};
 use crate::kernels::eval::{HostOperand, Pool};
 use crate::kernels::library::Library;
+use crate::kernels::recent::Recent;
 use parking_lot::Mutex;
 use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 use rustfft::num_complex::Complex;
@@ -16,10 +17,11 @@ use std::sync::Arc;
 
 /// Lines side by side that a worker takes at a time: a cache line of f64.
 const BLOCK: usize = 8;
-/// Numbers from which a transform is worth waking other cores.
-const WAKE_MIN: usize = 1 << 14;
 /// Plans that are kept for each dtype.
 const PLANS_MAX: usize = 16;
+/// The longest line whose plan is kept: a plan's tables are about as long as its line, and no budget of memory counts
+/// them. Of f64, the tables of such a line have 16 MiB.
+const PLAN_KEPT_MAX: u32 = 1 << 20;
 
 /// Runs `Library::Fourier` over its operands `[x, out]` or `[re, im, out]` (and unused scratch).
 ///
@@ -59,50 +61,51 @@ impl<T> Clone for Plan<T> {
 /// What decides a plan: the length, the direction, and whether the line is real.
 type PlanKey = (u32, bool, bool);
 
-/// The plans that were used last, the latest first.
-type Plans<T> = Mutex<Vec<(PlanKey, Plan<T>)>>;
+/// The plans of one dtype that were used last.
+type Known<T> = Recent<PlanKey, Plan<T>, PLANS_MAX>;
+
+/// The plans that were used last.
+#[derive(Debug, Default)]
+pub(crate) struct Plans {
+    single: Known<f32>,
+    double: Known<f64>,
+}
 
 trait Real: FftNum {
-    fn plans() -> &'static Plans<Self>;
+    fn known(plans: &Plans) -> &Known<Self>;
 }
 
 impl Real for f32 {
-    fn plans() -> &'static Plans<f32> {
-        static PLANS: Plans<f32> = Mutex::new(Vec::new());
-        &PLANS
+    fn known(plans: &Plans) -> &Known<f32> {
+        &plans.single
     }
 }
 
 impl Real for f64 {
-    fn plans() -> &'static Plans<f64> {
-        static PLANS: Plans<f64> = Mutex::new(Vec::new());
-        &PLANS
+    fn known(plans: &Plans) -> &Known<f64> {
+        &plans.double
     }
 }
 
 /// The plan of a transform. A line that is real takes half the work.
-fn plan<T: Real>(fourier: &Fourier) -> Plan<T> {
+fn plan<T: Real>(fourier: &Fourier, plans: &Plans) -> Plan<T> {
     let is_real = match (fourier.parts, fourier.spectrum) {
         (_, Spectrum::Half) => true,
         (Parts::Real, Spectrum::Full) => !fourier.inverse,
         (Parts::Apart | Parts::Together, Spectrum::Full) => false,
     };
-    let key = (fourier.len, fourier.inverse, is_real);
-    let mut plans = T::plans().lock();
-    if let Some(at) = plans.iter().position(|(known, _)| *known == key) {
-        plans[..=at].rotate_right(1);
-        return plans[0].1.clone();
-    }
     let len = fourier.len as usize;
-    let made = match (is_real, fourier.inverse) {
+    let make = || match (is_real, fourier.inverse) {
         (false, false) => Plan::Complex(FftPlanner::new().plan_fft_forward(len)),
         (false, true) => Plan::Complex(FftPlanner::new().plan_fft_inverse(len)),
         (true, false) => Plan::Forward(RealFftPlanner::new().plan_fft_forward(len)),
         (true, true) => Plan::Inverse(RealFftPlanner::new().plan_fft_inverse(len)),
     };
-    plans.truncate(PLANS_MAX - 1);
-    plans.insert(0, (key, made.clone()));
-    made
+    if fourier.len > PLAN_KEPT_MAX {
+        return make();
+    }
+    let key = (fourier.len, fourier.inverse, is_real);
+    T::known(plans).get_or_make(|known| *known == key, || (key, make()))
 }
 
 /// The argument's parts.
@@ -152,11 +155,13 @@ fn transform<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Po
         return Ok(());
     }
     let im = if fourier.parts_yielded() == 2 { results } else { 0 };
-    let lines =
-        Lines { before, given, fourier, plan: plan::<T>(fourier), source, target: Target { at: out.as_mut_ptr(), im } };
+    let plan = plan::<T>(fourier, pool.plans());
+    let lines = Lines { before, given, fourier, plan, source, target: Target { at: out.as_mut_ptr(), im } };
     let blocks = before.div_ceil(BLOCK);
     let failed = Mutex::new(None);
-    pool.run(blocks * after, results >= WAKE_MIN, |tasks| {
+    let work = library.work();
+    let is_shared = pool.is_worth_waking((work.double + work.other) as usize);
+    pool.run(blocks * after, is_shared, |tasks| {
         let mut work = match lines.work() {
             Ok(work) => work,
             Err(error) => return *failed.lock() = Some(error),
@@ -332,6 +337,18 @@ mod tests {
         for case in cases::all() {
             case.check(&result(&case, 2));
         }
+    }
+
+    #[test]
+    fn plans_of_lines_that_are_not_long_are_kept() {
+        let plans = Plans::default();
+        let holders = |len: u32| {
+            let Library::Fourier { fourier, .. } = cases::complex(DType::F32, 1, 8, 1).library else { panic!("one") };
+            let Plan::Complex(plan) = plan::<f32>(&Fourier { len, ..fourier }, &plans) else { panic!("of complex") };
+            Arc::strong_count(&plan)
+        };
+        assert_eq!(holders(PLAN_KEPT_MAX), 2);
+        assert_eq!(holders(PLAN_KEPT_MAX + (PLAN_KEPT_MAX >> 1)), 1);
     }
 
     #[test]
