@@ -215,6 +215,55 @@ fn zeros_infinities_and_what_is_no_number_have_the_values_of_c99() {
     });
 }
 
+#[test]
+fn a_real_operand_has_no_imaginary_part_on_either_side() {
+    everywhere(|device, s| {
+        let z = s.from_complex(&[C::new(1.0, f64::INFINITY), C::new(3.0, -0.0)], 2).unwrap();
+        let x = s.from_slice(&[2.0, -2.0], 2).unwrap();
+        let whole = s.from_slice(&[2i32, -2], 2).unwrap();
+        let all = |z: ComplexArray| z.gather::<f64>().wait().unwrap();
+        let (inf, bits) = (f64::INFINITY, |z: Vec<C>| [z[0].re, z[0].im, z[1].re, z[1].im].map(f64::to_bits));
+        let cases = [
+            ("product", [&x * &z, &z * &x, &whole * &z, &z * &whole], [2.0, inf, -6.0, 0.0]),
+            ("sum", [&x + &z, &z + &x, &whole + &z, &z + &whole], [3.0, inf, 1.0, -0.0]),
+            ("difference", [&x - &z, -(&z - &x), &whole - &z, -(&z - &whole)], [1.0, -inf, -5.0, 0.0]),
+        ];
+        for (name, made, expected) in cases {
+            for (number, made) in made.into_iter().enumerate() {
+                assert_eq!(bits(all(made)), expected.map(f64::to_bits), "{name} {number} on {device}");
+            }
+        }
+        let bools = s.from_slice(&[true, false], 2).unwrap();
+        for made in [&bools * &z, &z * &bools] {
+            assert_eq!(bits(all(made)), [1.0, inf, 0.0, -0.0].map(f64::to_bits), "{device}");
+        }
+        assert_eq!(all(&z / &whole)[1], C::new(-1.5, 0.0));
+        assert_eq!(all(&whole / &z)[1], C::new(-2.0 / 3.0, 0.0));
+        assert_eq!(all(z.slice(1..2).pow(&whole.slice(0..1)))[0].re.round(), 9.0);
+    });
+}
+
+#[test]
+fn quotients_are_right_up_to_the_greatest_numbers() {
+    everywhere(|device, s| {
+        let quotient = |x: C, y: C| {
+            let [x, y] = [x, y].map(|z| s.from_complex(&[z], 1).unwrap());
+            (x / y).gather::<f64>().wait().unwrap()
+        };
+        let same = |part: f64| C::new(part, part);
+        assert_near(device, &quotient(C::from(1e300), same(1e308)), &[C::new(5e-9, -5e-9)], 1e-15);
+        assert_near(device, &quotient(same(1e308), same(1.7e308)), &[C::from(1e308 / 1.7e308)], 1e-15);
+        assert_near(device, &quotient(same(f64::MAX), same(f64::MAX)), &[C::from(1.0)], 1e-15);
+        let large = quotient(same(1e308), same(1.0))[0] / 1e308;
+        assert_near(device, &[large], &[C::from(1.0)], 1e-15);
+        let large = quotient(C::new(1.7e308, -1.7e308), same(1.0))[0] / 1e308;
+        assert_near(device, &[large], &[C::new(0.0, -1.7)], 1e-15);
+        // What is small is not halved.
+        assert_eq!(quotient(C::from(f64::MIN_POSITIVE), C::from(f64::MIN_POSITIVE)), [C::from(1.0)]);
+        assert_eq!(quotient(C::from(1e308), C::from(f64::MIN_POSITIVE))[0].re, f64::INFINITY);
+    });
+}
+
 /// A convolution of columns by its sum, of what `beyond` says of elements beyond the edges.
 fn plain(x: &[f64], k: &[f64], beyond: impl Fn(i64) -> f64, first: i64, count: usize, step: i64) -> Vec<f64> {
     let at = |i: i64| if (0..x.len() as i64).contains(&i) { x[i as usize] } else { beyond(i) };

@@ -13,7 +13,7 @@ pub use arithmetic::ComplexOperand;
 use super::dims::{Dims, IntoShape, Slices};
 use super::gather::Gather;
 use super::handle::Array;
-use super::record::{At, Input, apply, cast_in, derive, node};
+use super::record::{At, Input, apply, as_floats, cast_in, derive, node};
 use super::reduce::products_dtype;
 use super::session::Session;
 use super::structure::zeros;
@@ -31,8 +31,8 @@ use std::task::{Context, Poll};
 ///
 /// Operators take complex and real arrays and numbers on the right. A real operand has no imaginary part, rather than one
 /// of zero: `z * x` multiplies both parts by `x`. Products of complex numbers are computed by the textbook formula, also
-/// of infinite ones; quotients are scaled, so that the divisor's square does not overflow. Their errors are at most a few
-/// units in the last place of the result's magnitude.
+/// of infinite ones; quotients are scaled, so that they overflow only where their result does. Their errors are at most a
+/// few units in the last place of the result's magnitude.
 ///
 /// ```
 /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -146,20 +146,20 @@ impl Array {
     /// The complex array of these real numbers; its imaginary parts are zero.
     #[track_caller]
     pub fn to_complex(&self) -> ComplexArray {
-        let at = Location::caller();
-        let re = floats(self, "complex", at);
-        let im = derive(&[&re], "complex", at, |home, metas| Ok(zeros(home, metas[0].clone(), at)));
-        ComplexArray::new(re, im)
+        complex(self, Location::caller())
     }
+}
+
+/// The complex array of real numbers, for the op at a place of the program.
+fn complex(array: &Array, at: At) -> ComplexArray {
+    let re = floats(array, "complex", at);
+    let im = derive(&[&re], "complex", at, |home, metas| Ok(zeros(home, metas[0].clone(), at)));
+    ComplexArray::new(re, im)
 }
 
 /// An array as floats: integers and bools become f64.
 fn floats(array: &Array, name: &'static str, at: At) -> Array {
-    derive(&[array], name, at, |home, metas| {
-        let dtype = if metas[0].dtype.is_float() { metas[0].dtype } else { DType::F64 };
-        strict::converted(home, metas[0].dtype, dtype)?;
-        Ok(cast_in(home, array, dtype, at))
-    })
+    derive(&[array], name, at, |home, _| as_floats(home, array, at))
 }
 
 /// Methods that do the same to both parts.

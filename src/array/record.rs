@@ -505,6 +505,17 @@ pub(super) fn signature_of(op: ElementOp, operands: &[Operand<'_>], types: &mut 
     if fits { Ok(signature) } else { op.signature(types) }
 }
 
+/// The array as floats: integers and bools become f64.
+///
+/// # Errors
+/// The array's fault; `ErrorKind::DType` where promotion is strict and f64 does not hold the array's integers.
+pub(crate) fn as_floats(home: &Arc<Home>, array: &Array, at: At) -> Result<Array> {
+    let own = array.meta()?.dtype;
+    let dtype = if own.is_float() { own } else { DType::F64 };
+    strict::converted(home, own, dtype)?;
+    Ok(cast_in(home, array, dtype, at))
+}
+
 /// The array in another dtype, recorded on `home`'s tape; itself where it has it already.
 pub(crate) fn cast_in(home: &Arc<Home>, array: &Array, to: DType, at: At) -> Array {
     match &array.0.meta {

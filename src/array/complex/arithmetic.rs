@@ -1,9 +1,9 @@
 //! Operators of complex arrays.
 //!
 //! In: complex arrays, and complex or real arrays or numbers on their right; real arrays on their left. Out: their parts,
-//! recorded. A real operand counts as without imaginary part.
+//! recorded. A real operand has no imaginary part, on either side; only a real dividend gets one of zeros.
 
-use super::{ComplexArray, Here};
+use super::{ComplexArray, Here, complex, floats};
 use crate::array::handle::Array;
 use crate::array::operand::Operand;
 use crate::array::record::{cast_in, derive};
@@ -63,22 +63,38 @@ struct Operands<'a> {
 }
 
 impl ComplexOperand<'_> {
-    fn parts(&self) -> Operands<'_> {
+    fn parts(&self, here: Here) -> Operands<'_> {
         match &self.0 {
             Kind::Complex(array) => Operands { re: (&array.re).into(), im: Some((&array.im).into()) },
             Kind::Number(number) => Operands { re: number.re.into(), im: Some(number.im.into()) },
-            Kind::Real(real) => Operands { re: real.into(), im: None },
+            Kind::Real(real) => Operands { re: real_part(here, real), im: None },
         }
     }
 }
 
+/// A real operand as it meets the parts of a complex array: integers and bools become f64.
+fn real_part<'a>(here: Here, real: &'a Operand<'_>) -> Operand<'a> {
+    match real.array() {
+        Some(array) => floats(array, "complex", here.0).into(),
+        None => real.into(),
+    }
+}
+
+fn add(here: Here, x: &ComplexArray, y: &ComplexOperand<'_>) -> ComplexArray {
+    sum(here, ElementOp::Add, x, y)
+}
+
+fn sub(here: Here, x: &ComplexArray, y: &ComplexOperand<'_>) -> ComplexArray {
+    sum(here, ElementOp::Sub, x, y)
+}
+
 /// A sum or a difference.
-pub(super) fn sum(here: Here, op: ElementOp, x: &ComplexArray, y: &ComplexOperand<'_>) -> ComplexArray {
-    let Operands { re, im } = y.parts();
+fn sum(here: Here, op: ElementOp, x: &ComplexArray, y: &ComplexOperand<'_>) -> ComplexArray {
+    let Operands { re, im } = y.parts(here);
     let re = here.two(op, &x.re, re);
     let im = match im {
         Some(im) => here.two(op, &x.im, im),
-        // It is as it was, of the other part's dtype and shape.
+        // The imaginary part keeps its elements and takes the dtype and the shape of the new real part.
         None => derive(&[&x.im, &re], op.name(), here.0, |home, metas| {
             let part = cast_in(home, &x.im, metas[1].dtype, here.0);
             Ok(part.view(home, View::Broadcast, metas[1].shape.clone(), here.0))
@@ -87,8 +103,8 @@ pub(super) fn sum(here: Here, op: ElementOp, x: &ComplexArray, y: &ComplexOperan
     ComplexArray::new(re, im)
 }
 
-pub(super) fn product(here: Here, x: &ComplexArray, y: &ComplexOperand<'_>) -> ComplexArray {
-    let Operands { re, im } = y.parts();
+pub(super) fn mul(here: Here, x: &ComplexArray, y: &ComplexOperand<'_>) -> ComplexArray {
+    let Operands { re, im } = y.parts(here);
     let Some(im) = im else {
         return ComplexArray::new(here.mul(&x.re, &re), here.mul(&x.im, &re));
     };
@@ -97,14 +113,15 @@ pub(super) fn product(here: Here, x: &ComplexArray, y: &ComplexOperand<'_>) -> C
 }
 
 /// Smith's quotient: the divisor's lesser part over its greater one is at most 1.
-pub(super) fn quotient(here: Here, x: &ComplexArray, y: &ComplexOperand<'_>) -> ComplexArray {
+fn div(here: Here, x: &ComplexArray, y: &ComplexOperand<'_>) -> ComplexArray {
     let divisor = match &y.0 {
         Kind::Complex(array) => array.clone(),
         Kind::Number(number) => {
             Cow::Owned(ComplexArray::new(here.number(&x.re, number.re), here.number(&x.re, number.im)))
         }
         Kind::Real(real) => {
-            let by = |part: &Array| here.two(ElementOp::Div, part, real);
+            let real = real_part(here, real);
+            let by = |part: &Array| here.two(ElementOp::Div, part, &real);
             return ComplexArray::new(by(&x.re), by(&x.im));
         }
     };
@@ -112,35 +129,59 @@ pub(super) fn quotient(here: Here, x: &ComplexArray, y: &ComplexOperand<'_>) -> 
     let [size_c, size_d] = [c, d].map(|part| here.one(ElementOp::Abs, part));
     let wide = here.two(ElementOp::Ge, &size_c, &size_d);
     let (greater, lesser) = (here.select(&wide, c, d), here.select(&wide, d, c));
-    // Equal sizes may be zero or infinite.
+    // Where both parts of the divisor have the same size, the ratio is 1 or -1 (0 for zeros) without a division: 0 / 0
+    // and inf / inf would be NaN.
     let equal = here.two(ElementOp::Eq, &size_c, &size_d);
     let signs = here.mul(&here.one(ElementOp::Sign, c), here.one(ElementOp::Sign, d));
     let ratio = here.select(&equal, &signs, here.div(&lesser, &greater));
+    // Sums of two large numbers would overflow. The quotient of halves is the same; a tiny divisor is not halved, since
+    // that may lose its last digits.
+    let divisor_size = here.two(ElementOp::Max, &size_c, &size_d);
+    let [size_re, size_im] = [&x.re, &x.im].map(|part| here.one(ElementOp::Abs, part));
+    let size = here.two(ElementOp::Max, &here.two(ElementOp::Max, &size_re, &size_im), &divisor_size);
+    let large = here.one(ElementOp::IsInf, &here.mul(&size, 2.0));
+    let large = here.two(ElementOp::And, &large, here.two(ElementOp::Ge, &divisor_size, 0.25));
+    let halved = |part: &Array| here.select(&large, here.mul(part, 0.5), part);
+    let [greater, lesser, x_re, x_im] = [&greater, &lesser, &x.re, &x.im].map(halved);
     let scale = here.add(&greater, &here.mul(&lesser, &ratio));
-    let (p, q) = (here.select(&wide, &x.re, &x.im), here.select(&wide, &x.im, &x.re));
+    let (p, q) = (here.select(&wide, &x_re, &x_im), here.select(&wide, &x_im, &x_re));
     let re = here.div(&here.add(&p, &here.mul(&q, &ratio)), &scale);
     let im = here.div(&here.sub(&q, &here.mul(&p, &ratio)), &scale);
     let im = here.select(&wide, &im, here.one(ElementOp::Neg, &im));
     ComplexArray::new(re, im)
 }
 
-/// Any of the four.
-fn binary(op: ElementOp, x: &ComplexArray, y: &ComplexOperand<'_>, here: Here) -> ComplexArray {
-    match op {
-        ElementOp::Mul => product(here, x, y),
-        ElementOp::Div => quotient(here, x, y),
-        sum_or_difference => sum(here, sum_or_difference, x, y),
-    }
+/// `x + z`, as `z + x`.
+fn add_to(here: Here, x: &Array, z: &ComplexArray) -> ComplexArray {
+    add(here, z, &x.into())
+}
+
+/// `x - z`, as `-z + x`.
+fn sub_from(here: Here, x: &Array, z: &ComplexArray) -> ComplexArray {
+    add(here, &negated(here, z), &x.into())
+}
+
+/// `x z`, as `z x`.
+fn mul_by(here: Here, x: &Array, z: &ComplexArray) -> ComplexArray {
+    mul(here, z, &x.into())
+}
+
+fn div_into(here: Here, x: &Array, z: &ComplexArray) -> ComplexArray {
+    div(here, &complex(x, here.0), &z.into())
+}
+
+fn negated(here: Here, z: &ComplexArray) -> ComplexArray {
+    ComplexArray::new(here.one(ElementOp::Neg, &z.re), here.one(ElementOp::Neg, &z.im))
 }
 
 macro_rules! operators {
-    ($($trait:ident :: $method:ident => $op:ident;)*) => {$(
-        operators!(@right $trait $method $op; ComplexArray);
-        operators!(@right $trait $method $op; &ComplexArray);
-        operators!(@left $trait $method $op; Array, ComplexArray);
-        operators!(@left $trait $method $op; Array, &ComplexArray);
-        operators!(@left $trait $method $op; &Array, ComplexArray);
-        operators!(@left $trait $method $op; &Array, &ComplexArray);
+    ($($trait:ident :: $method:ident => $right:ident, $left:ident;)*) => {$(
+        operators!(@right $trait $method $right; ComplexArray);
+        operators!(@right $trait $method $right; &ComplexArray);
+        operators!(@left $trait $method $left; Array, ComplexArray);
+        operators!(@left $trait $method $left; Array, &ComplexArray);
+        operators!(@left $trait $method $left; &Array, ComplexArray);
+        operators!(@left $trait $method $left; &Array, &ComplexArray);
     )*};
     (@right $trait:ident $method:ident $op:ident; $left:ty) => {
         impl<'a, T: Into<ComplexOperand<'a>>> ops::$trait<T> for $left {
@@ -148,7 +189,7 @@ macro_rules! operators {
             #[track_caller]
             fn $method(self, other: T) -> ComplexArray {
                 let left: &ComplexArray = &self;
-                binary(ElementOp::$op, left, &other.into(), Here(Location::caller()))
+                $op(Here(Location::caller()), left, &other.into())
             }
         }
     };
@@ -157,31 +198,32 @@ macro_rules! operators {
             type Output = ComplexArray;
             #[track_caller]
             fn $method(self, other: $right) -> ComplexArray {
-                binary(ElementOp::$op, &self.to_complex(), &other.into(), Here(Location::caller()))
+                let (left, right): (&Array, &ComplexArray) = (&self, &other);
+                $op(Here(Location::caller()), left, right)
             }
         }
     };
 }
 
 operators! {
-    Add::add => Add;
-    Sub::sub => Sub;
-    Mul::mul => Mul;
-    Div::div => Div;
+    Add::add => add, add_to;
+    Sub::sub => sub, sub_from;
+    Mul::mul => mul, mul_by;
+    Div::div => div, div_into;
 }
 
-macro_rules! negated {
+macro_rules! negation {
     ($($ty:ty),*) => {$(
         impl ops::Neg for $ty {
             type Output = ComplexArray;
             #[track_caller]
             fn neg(self) -> ComplexArray {
-                ComplexArray::new(-&self.re, -&self.im)
+                negated(Here(Location::caller()), &self)
             }
         }
     )*};
 }
-negated!(ComplexArray, &ComplexArray);
+negation!(ComplexArray, &ComplexArray);
 
 impl ComplexOperand<'_> {
     /// The real part as an array, and whether the operand is zero (bool).
@@ -190,7 +232,7 @@ impl ComplexOperand<'_> {
             Some(array) => array.clone(),
             None => here.two(ElementOp::Add, &here.number(like, 0.0), part),
         };
-        let Operands { re, im } = self.parts();
+        let Operands { re, im } = self.parts(here);
         let re = array(&re);
         let zero = here.two(ElementOp::Eq, &re, 0.0);
         match im {

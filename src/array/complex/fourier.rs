@@ -3,7 +3,7 @@
 //! In: real or complex arrays. Out: a node of [`Op::Fourier`], and views of its two parts, which kernels that read them
 //! take in. A transform of a transform reads both parts where they lie.
 
-use super::arithmetic::product;
+use super::arithmetic::mul;
 use super::{ComplexArray, Here, floats};
 use crate::array::handle::Array;
 use crate::array::record::{At, Input, derive, node};
@@ -171,7 +171,7 @@ impl ComplexArray {
 
     /// The product, for the op at a place of the program.
     pub(in crate::array) fn times(&self, other: &ComplexArray, at: At) -> ComplexArray {
-        product(Here(at), self, &other.into())
+        mul(Here(at), self, &other.into())
     }
 
     fn transformed(&self, asked: Asked, at: At) -> ComplexArray {

@@ -3,7 +3,7 @@
 //! In: complex arrays. Out: real or complex ones. Branch cuts, and what becomes of zeros and infinities, are C99's, but
 //! where a function's doc says otherwise.
 
-use super::arithmetic::{ComplexOperand, product};
+use super::arithmetic::{ComplexOperand, mul};
 use super::{ComplexArray, Here};
 use crate::array::handle::Array;
 use crate::graph::ElementOp as E;
@@ -119,7 +119,7 @@ impl ComplexArray {
     pub fn pow<'a>(&'a self, other: impl Into<ComplexOperand<'a>>) -> ComplexArray {
         let here = Here(Location::caller());
         let other = other.into();
-        let power = exp(here, &product(here, &log(here, self), &other));
+        let power = exp(here, &mul(here, &log(here, self), &other));
         // The product with an infinite logarithm has parts that are no numbers.
         let zero = here.two(E::Eq, &self.abs(), 0.0);
         let (real, unit) = other.real_part_and_zero(here, &self.re);

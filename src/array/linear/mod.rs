@@ -14,12 +14,11 @@ pub use einsum::einsum;
 pub use spectrum::MatrixNorm;
 
 use super::handle::Array;
-use super::record::{At, Input, cast_in, node};
-use super::strict;
+use super::record::{At, Input, as_floats, node};
 use super::structure::whole;
 use super::tape::Home;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{DType, LinearOp, Meta, Op, Shape, View};
+use crate::graph::{LinearOp, Meta, Op, Shape, View};
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,11 +34,9 @@ struct Matrices<'h> {
 impl<'h> Matrices<'h> {
     /// An array as matrices of floats.
     fn of(home: &'h Arc<Home>, array: &Array, at: At) -> Result<Matrices<'h>> {
-        let meta = array.meta()?;
-        let dtype = if meta.dtype.is_float() { meta.dtype } else { DType::F64 };
-        strict::converted(home, meta.dtype, dtype)?;
-        let meta = Meta { dtype, shape: meta.shape.clone() };
-        Ok(Matrices { home, array: cast_in(home, array, dtype, at), meta, at })
+        let array = as_floats(home, array, at)?;
+        let meta = array.meta()?.clone();
+        Ok(Matrices { home, array, meta, at })
     }
 
     /// The same, of square matrices.
