@@ -3,7 +3,7 @@
 mod common;
 use common::{counted, runtimes, session, unfolded, wait};
 use tidemill::num_complex::Complex;
-use tidemill::{Array, ComplexArray, Convolution, ErrorKind, Extent, Padding, Session};
+use tidemill::{Array, ComplexArray, Convolution, ErrorKind, Extent, Padding, Promotion, Session};
 
 type C = Complex<f64>;
 
@@ -213,6 +213,21 @@ fn zeros_infinities_and_what_is_no_number_have_the_values_of_c99() {
         is(value(one(0.0, 0.0).pow(0.0)), 1.0, 0.0);
         is(one(f64::NAN, INF).abs().to_complex().gather::<f64>().wait().unwrap()[0], INF, 0.0);
     });
+}
+
+#[test]
+fn powers_of_f32_stay_f32_also_where_promotion_is_strict() {
+    for (device, rt) in unfolded(|builder| builder.promotion(Promotion::Strict)) {
+        let s = session(&rt);
+        let z = s.from_complex(&[C::ZERO, C::new(0.0, 2.0)], 2).unwrap().cast::<f32>();
+        let exponents = s.from_slice(&[-1.0f32, 2.0], 2).unwrap();
+        for (power, of_zero) in [(z.pow(2.0), 0.0), (z.pow(&exponents), f32::INFINITY)] {
+            let [zero, square] = power.gather::<f32>().wait().unwrap()[..] else { panic!("two elements") };
+            assert_eq!(zero, Complex::new(of_zero, 0.0), "{device}");
+            assert!((square - Complex::new(-4.0, 0.0)).norm() < 1e-5, "{square} on {device}");
+        }
+        assert!(rt.stats().elsewhere.is_empty(), "{device}: {:?}", rt.stats().elsewhere);
+    }
 }
 
 #[test]

@@ -121,9 +121,11 @@ impl ComplexArray {
         let other = other.into();
         let power = exp(here, &mul(here, &log(here, self), &other));
         // The product with an infinite logarithm has parts that are no numbers.
-        let zero = here.two(E::Eq, &self.abs(), 0.0);
+        let zero = here.two(E::And, &here.two(E::Eq, &self.re, 0.0), here.two(E::Eq, &self.im, 0.0));
         let (real, unit) = other.real_part_and_zero(here, &self.re);
-        let of_zero = here.select(&here.two(E::Lt, &real, 0.0), f64::INFINITY, 0.0);
+        // Of the base's dtype: a choice between two plain numbers would be f64.
+        let infinite = here.number(&self.re, f64::INFINITY);
+        let of_zero = here.select(&here.two(E::Lt, &real, 0.0), &infinite, 0.0);
         let re = here.select(&unit, 1.0, here.select(&zero, &of_zero, &power.re));
         let none = here.two(E::Or, &zero, &unit);
         ComplexArray::new(re, here.select(&none, 0.0, &power.im))
