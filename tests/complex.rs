@@ -320,6 +320,18 @@ fn convolutions_are_their_sums_directly_and_by_transforms() {
             let ring = |i: i64| x[i.rem_euclid(200) as usize];
             assert_column(&what, &around, &plain(&x, &k, ring, first, count, 3));
         }
+        let short = array.slice(0..3);
+        let (k, taps) = (numbers(13, 90), 90);
+        let kernel = s.from_slice(&k, taps).unwrap();
+        let full = plain(&x[..3], &k, |_| 0.0, 0, 92, 1);
+        assert_column(device, &short.convolve(&kernel, Extent::Full), &full);
+        assert_column(device, &short.convolve(&kernel, Extent::Same), &full[45..48]);
+        for number in [f64::NAN, f64::INFINITY] {
+            let mut spoiled = x.clone();
+            spoiled[40] = number;
+            let made = s.from_slice(&spoiled, 200).unwrap().convolve(&kernel, Extent::Full);
+            assert!(made.gather_blocking::<f64>().unwrap().iter().all(|y| y.is_nan()), "{number} on {device}");
+        }
         let spread = Convolution::new(Extent::Full).dilation(&[2]);
         for (k, apart) in [(vec![1.0, -2.0], vec![1.0, 0.0, -2.0]), (vec![0.5; 80], [0.5, 0.0].repeat(80))] {
             let apart = &apart[..2 * k.len() - 1];
@@ -384,5 +396,10 @@ fn a_transform_is_one_kernel_reads_parts_where_they_lie_and_a_short_convolution_
         let smooth = re.convolve(&kernel, Extent::Valid);
         let (_, did) = counted(&rt, || (smooth * 2.0).gather_blocking::<f64>().unwrap());
         assert_eq!(did.kernels, 1, "{device}");
+        // Two transforms, the product of the spectra, its transform back, and the part that is kept: nothing is padded.
+        let long = s.from_slice(&numbers(33, 70), 70).unwrap();
+        wait(long.eval()).unwrap();
+        let (_, did) = counted(&rt, || re.convolve(&long, Extent::Full).gather_blocking::<f64>().unwrap());
+        assert_eq!(did.kernels, 5, "{device}");
     }
 }

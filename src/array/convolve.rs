@@ -1,7 +1,8 @@
 //! Convolutions: of short kernels as a sum of shifted products, which fuses, of long ones by Fourier transforms.
 //!
 //! In: an array, a kernel, what lies beyond the array's edges, which part is kept. Out: recorded ops. Must hold:
-//! CONVOLVE-1: which way is taken depends on shapes alone, and with it every bit.
+//! CONVOLVE-1: which way is taken depends on shapes alone, and with it every bit. CONVOLVE-2: a kernel has an element, and
+//! one that is transformed has more than [`TAPS_MAX`].
 
 use super::complex::ComplexArray;
 use super::handle::Array;
@@ -11,13 +12,13 @@ use super::strict;
 use super::structure::{whole, zeros};
 use super::tape::Home;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{DType, ElementOp, Meta, Op, Scalar, Shape, SliceDim};
+use crate::graph::{ElementOp, Meta, Op, Scalar, Shape, SliceDim};
 use crate::host_buffer::HostBuffer;
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// Elements of a kernel that are multiplied one by one at the most. A sum of more takes longer than transforms do.
+/// Kernels of at most this many elements are summed directly; for longer ones, transforms are faster.
 const TAPS_MAX: usize = 64;
 
 /// What lies beyond the edges of an array.
@@ -44,8 +45,8 @@ pub enum Extent {
     Valid,
 }
 
-/// How arrays are convolved: which part is kept, what lies beyond the edges (zeros), how far apart the elements are that are
-/// kept (1), and how far apart the kernel's elements are (1).
+/// How an array is convolved: which part of the result is kept; what lies beyond the array's edges (default:
+/// zeros); `stride`, the distance of the elements that are kept (1); `dilation`, the distance of the kernel's elements (1).
 ///
 /// ```
 /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -102,8 +103,10 @@ struct Along {
     dilation: usize,
     /// How far apart the elements are that are kept.
     stride: usize,
-    /// How many are.
+    /// Elements of the result along this dimension.
     kept: usize,
+    /// The place of the first of them in the convolution of the padded array.
+    start: usize,
 }
 
 impl Along {
@@ -120,7 +123,15 @@ impl Along {
         };
         let padding = if count == 0 { (0, 0) } else { (reach - first, first + count - extent) };
         let padded = padding.0.saturating_add(extent).saturating_add(padding.1);
-        Ok(Along { padding, padded, taps, dilation, stride, kept: count.div_ceil(stride) })
+        Ok(Along { padding, padded, taps, dilation, stride, kept: count.div_ceil(stride), start: reach })
+    }
+
+    /// The same of lines that begin with the array's first element. The padding is zeros, and only as many are needed
+    /// behind the array as keep products that wrap around away from what is kept.
+    fn continued_by_zeros(self) -> Along {
+        let before = self.padding.0;
+        let padding = (0, self.padding.1);
+        Along { padding, padded: self.padded - before, start: self.start - before, ..self }
     }
 
     /// Elements from the first that the kernel meets to the last.
@@ -132,7 +143,9 @@ impl Along {
 impl Array {
     /// The convolution with a kernel, along all dimensions of the kernel: `y[i] = sum_j k[j] x[i - j]`, where `x` is zero
     /// beyond its edges. Kernels of up to 64 elements are summed directly; the error is that of such a sum. Longer ones
-    /// go through Fourier transforms: the error is small beside the norms of the array and of the kernel.
+    /// go through Fourier transforms: the error is small beside the norms of the array and of the kernel, and a NaN or an
+    /// infinite element makes every result NaN that shares its transforms, not only its neighbours: a whole line, or a
+    /// whole plane where the kernel has two dimensions.
     #[track_caller]
     pub fn convolve(&self, kernel: &Array, extent: Extent) -> Array {
         convolve(self, kernel, &Convolution::new(extent), Location::caller())
@@ -195,7 +208,7 @@ fn padded(home: &Arc<Home>, array: &Array, by: &[(usize, usize)], padding: Paddi
         return Ok(node(home, Op::AssignSlice(part.as_slice().into()), &inputs, filled, at));
     }
     if meta.elements() == 0 {
-        return Err(Error::new(ErrorKind::Argument, "there is no element of which padding could be made"));
+        return Err(Error::new(ErrorKind::Argument, "an array without elements can only be padded by a constant"));
     }
     let mut made = array.clone();
     for (dim, &by) in by.iter().enumerate().filter(|(_, by)| **by != (0, 0)) {
@@ -249,11 +262,17 @@ fn convolve(array: &Array, kernel: &Array, how: &Convolution, at: At) -> Array {
         if taps.elements() == 0 || shape.elements() == 0 || meta.elements() == 0 {
             return Ok(zeros(home, meta, at));
         }
+        let is_direct = taps.elements() <= TAPS_MAX;
+        if !is_direct && how.padding == Padding::Constant(0.0) {
+            // Transforms continue lines by zeros themselves.
+            let along: SmallVec<[Along; 3]> = along.into_iter().map(Along::continued_by_zeros).collect();
+            return by_transforms(home, &x, &k, &along, at);
+        }
         let by: SmallVec<[(usize, usize); 3]> = along.iter().map(|along| along.padding).collect();
         let x = padded(home, &x, &by, how.padding, at)?;
-        match taps.elements() <= TAPS_MAX {
+        match is_direct {
             true => by_products(home, &x, &k, &along, at),
-            false => by_transforms(home, &x, &k, &along, dtype, at),
+            false => by_transforms(home, &x, &k, &along, at),
         }
     })
 }
@@ -270,7 +289,7 @@ fn by_products(home: &Arc<Home>, x: &Array, k: &Array, along: &[Along], at: At) 
         for (dim, along) in along.iter().enumerate() {
             let place = rest % along.taps;
             rest /= along.taps;
-            let start = along.reach() - place * along.dilation;
+            let start = along.start - place * along.dilation;
             part[dim] = SliceDim { start, step: along.stride as isize, len: along.kept };
             own.push(SliceDim { start: place, step: 1, len: 1 });
         }
@@ -281,13 +300,13 @@ fn by_products(home: &Arc<Home>, x: &Array, k: &Array, along: &[Along], at: At) 
             Some(sum) => apply(ElementOp::Add, &mut [sum.into(), product.into()], at),
         });
     }
-    sum.ok_or_else(|| Error::new(ErrorKind::Internal, "CONVOLVE-1: a kernel without elements"))
+    sum.ok_or_else(|| Error::new(ErrorKind::Internal, "CONVOLVE-2: a kernel without elements"))
 }
 
-/// The product of the spectra, transformed back. What comes around the end of the transform's length meets only elements
-/// that are not kept.
-fn by_transforms(home: &Arc<Home>, x: &Array, k: &Array, along: &[Along], dtype: DType, at: At) -> Result<Array> {
-    let k = spread(home, k, along, dtype, at)?;
+/// The product of the spectra, transformed back. Transforms are circular: products that wrap around the end of a line land
+/// before the first element that is kept.
+fn by_transforms(home: &Arc<Home>, x: &Array, k: &Array, along: &[Along], at: At) -> Result<Array> {
+    let k = spread(home, k, along, at)?;
     let moving: SmallVec<[(usize, usize); 3]> = along
         .iter()
         .enumerate()
@@ -295,7 +314,7 @@ fn by_transforms(home: &Arc<Home>, x: &Array, k: &Array, along: &[Along], dtype:
         .map(|(dim, along)| (dim, fast_length(along.padded)))
         .collect();
     let [(first, len), rest @ ..] = moving.as_slice() else {
-        return Err(Error::new(ErrorKind::Internal, "CONVOLVE-1: one element is no long kernel"));
+        return Err(Error::new(ErrorKind::Internal, "CONVOLVE-2: one element is no long kernel"));
     };
     let spectrum = |array: &Array| {
         rest.iter().fold(ComplexArray::half_spectrum(array, *first, *len, at), |spectrum, &(dim, len)| {
@@ -306,21 +325,22 @@ fn by_transforms(home: &Arc<Home>, x: &Array, k: &Array, along: &[Along], dtype:
     let product = rest.iter().fold(product, |product, &(dim, len)| product.transformed_by(dim, len, true, at));
     let made = product.real_line(*first, *len, at).checked()?;
     let mut part = whole(made.shape()?);
-    for (dim, along) in along.iter().enumerate().filter(|(dim, _)| *dim < made.meta().map_or(0, |m| m.shape.rank())) {
-        part[dim] = SliceDim { start: along.reach(), step: along.stride as isize, len: along.kept };
+    // Dimensions beyond the array's rank have one element.
+    for (slice, along) in part.iter_mut().zip(along) {
+        *slice = SliceDim { start: along.start, step: along.stride as isize, len: along.kept };
     }
     made.sliced(home, part, at)
 }
 
 /// The kernel with zeros between its elements.
-fn spread(home: &Arc<Home>, k: &Array, along: &[Along], dtype: DType, at: At) -> Result<Array> {
+fn spread(home: &Arc<Home>, k: &Array, along: &[Along], at: At) -> Result<Array> {
     if along.iter().all(|along| along.dilation == 1) {
         return Ok(k.clone());
     }
     let extents: SmallVec<[usize; 3]> = along.iter().map(|along| along.reach() + 1).collect();
     let dims: SmallVec<[SliceDim; 4]> =
         along.iter().map(|along| SliceDim { start: 0, step: along.dilation as isize, len: along.taps }).collect();
-    let meta = Meta { dtype, shape: Shape::new(&extents)? };
+    let meta = Meta { dtype: k.meta()?.dtype, shape: Shape::new(&extents)? };
     let around = zeros(home, meta.clone(), at);
     let inputs = [Input::Array(&around), Input::Array(k)];
     Ok(node(home, Op::AssignSlice(dims.as_slice().into()), &inputs, meta, at))
