@@ -120,6 +120,9 @@ fn a_transform_of_nothing_is_empty_or_zero_and_a_dimension_that_is_not_there_is_
         let none = s.zeros::<f32>([0, 3]);
         assert_eq!(none.fft(0).gather::<f32>().wait().unwrap(), []);
         assert_eq!(none.fft_n(0, 2).gather::<f32>().wait().unwrap(), [Complex::ZERO; 6]);
+        let watch = s.watch(&none).unwrap();
+        let gradient = watch.gradients(&none.fft_n(0, 2).re().sum(..)).unwrap();
+        assert_eq!(gradient.shape().unwrap().dims(), [0, 3]);
         assert_eq!(none.fft(5).error().unwrap().kind(), ErrorKind::Index);
         assert_eq!(s.zeros::<f32>([2, 2]).rfft_n(0, 0).error().unwrap().kind(), ErrorKind::Argument);
         // Integers are transformed in f64.

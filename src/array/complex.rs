@@ -13,7 +13,7 @@ pub use arithmetic::ComplexOperand;
 use super::dims::{Dims, IntoShape, Slices};
 use super::gather::Gather;
 use super::handle::Array;
-use super::record::{At, Input, apply, as_floats, cast_in, derive, node};
+use super::record::{At, Input, apply, as_floats, cast_in, derive, node, refused_source};
 use super::reduce::products_dtype;
 use super::session::Session;
 use super::structure::zeros;
@@ -108,14 +108,10 @@ impl Session {
     #[track_caller]
     pub fn from_complex<T: Part>(&self, data: &[Complex<T>], shape: impl IntoShape) -> Result<ComplexArray> {
         let at = Location::caller();
-        let shape = shape.into_shape().and_then(|shape| match shape.elements() == data.len() {
-            true => Ok(shape),
-            false => {
-                let message = format!("{} elements do not fill an array of {shape}", data.len());
-                Err(Error::new(crate::error::ErrorKind::Shape, message))
-            }
-        });
-        let shape = shape.map_err(|error| error.with_op("from_complex").with_location(at))?;
+        let shape = self.checked(data.len(), shape, "from_complex", at)?;
+        if let Some(refused) = refused_source(self.home(), 2 * data.len(), "from_complex", at) {
+            return Ok(ComplexArray::new(refused.clone(), refused));
+        }
         let parts: Vec<T> = data.iter().flat_map(|number| [number.re, number.im]).collect();
         let pairs = self.from_vec(parts, [2, data.len()])?;
         let part = |n: usize| {
@@ -238,8 +234,8 @@ impl ComplexArray {
     }
 
     fn meta(&self) -> Result<&Meta> {
-        self.im.meta()?;
-        self.re.meta()
+        let meta = self.re.meta()?;
+        self.im.meta().map(|_| meta)
     }
 
     /// The fault that it carries, if any.

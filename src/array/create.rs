@@ -428,7 +428,7 @@ impl Session {
     }
 
     /// The shape of so many elements that the program brings.
-    fn checked(&self, len: usize, shape: impl IntoShape, name: &'static str, at: At) -> Result<Shape> {
+    pub(super) fn checked(&self, len: usize, shape: impl IntoShape, name: &'static str, at: At) -> Result<Shape> {
         let named = |error: Error| error.with_op(name).with_location(at);
         self.home().is_open().map_err(named)?;
         let shape = shape.into_shape().map_err(named)?;

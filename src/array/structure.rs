@@ -125,13 +125,7 @@ impl Array {
     #[track_caller]
     pub fn circshift(&self, shifts: &[i64]) -> Array {
         let at = Location::caller();
-        derive(&[self], "circshift", at, |home, metas| {
-            let shifts = rules::shifts(&metas[0].shape, shifts)?;
-            if shifts.iter().all(|&s| s == 0) {
-                return Ok(self.clone());
-            }
-            Ok(self.view(home, View::CircShift(shifts.as_slice().into()), metas[0].shape.clone(), at))
-        })
+        derive(&[self], "circshift", at, |home, metas| moved_around(home, self, &metas[0].shape, shifts, at))
     }
 
     /// The lower triangle of each page up to diagonal `k`, the rest zero.
@@ -261,6 +255,15 @@ pub(super) fn matmul(a: &Array, b: &Array, at: At) -> Array {
 /// Every dimension whole.
 pub(crate) fn whole(shape: &Shape) -> SmallVec<[SliceDim; 4]> {
     shape.dims().iter().map(|&len| SliceDim { start: 0, step: 1, len }).collect()
+}
+
+/// The elements of an array of a shape moved by `shifts[d]` places along dimension `d`, around the end.
+pub(crate) fn moved_around(home: &Arc<Home>, array: &Array, shape: &Shape, shifts: &[i64], at: At) -> Result<Array> {
+    let shifts = rules::shifts(shape, shifts)?;
+    if shifts.iter().all(|&shift| shift == 0) {
+        return Ok(array.clone());
+    }
+    Ok(array.view(home, View::CircShift(shifts.as_slice().into()), shape.clone(), at))
 }
 
 /// Zeros of a dtype and shape.

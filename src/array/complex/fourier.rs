@@ -7,7 +7,8 @@ use super::arithmetic::mul;
 use super::{ComplexArray, Here, floats};
 use crate::array::handle::Array;
 use crate::array::record::{At, Input, derive, node};
-use crate::array::structure::zeros;
+use crate::array::structure::{moved_around, zeros};
+use crate::array::watch::reads_nothing;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::rules::with_extent;
 use crate::graph::{Fourier, Meta, Op, Parts, Shape, Spectrum, View};
@@ -32,31 +33,31 @@ impl Array {
     /// ```
     #[track_caller]
     pub fn fft(&self, dim: usize) -> ComplexArray {
-        of_real(self, Asked { dim, len: None, inverse: false, spectrum: Spectrum::Full }, Location::caller())
+        of_real(self, Asked::fft(dim), Location::caller())
     }
 
     /// As [`Array::fft`], of the first `n` elements along the dimension, or of all and zeros behind them.
     #[track_caller]
     pub fn fft_n(&self, dim: usize, n: usize) -> ComplexArray {
-        of_real(self, Asked { dim, len: Some(n), inverse: false, spectrum: Spectrum::Full }, Location::caller())
+        of_real(self, Asked::fft(dim).of(n), Location::caller())
     }
 
     /// The first `n / 2 + 1` elements of [`Array::fft`]: of a real line the others follow by symmetry.
     #[track_caller]
     pub fn rfft(&self, dim: usize) -> ComplexArray {
-        of_real(self, Asked { dim, len: None, inverse: false, spectrum: Spectrum::Half }, Location::caller())
+        of_real(self, Asked::rfft(dim), Location::caller())
     }
 
     /// As [`Array::rfft`], of `n` elements, as [`Array::fft_n`].
     #[track_caller]
     pub fn rfft_n(&self, dim: usize, n: usize) -> ComplexArray {
-        of_real(self, Asked { dim, len: Some(n), inverse: false, spectrum: Spectrum::Half }, Location::caller())
+        of_real(self, Asked::rfft(dim).of(n), Location::caller())
     }
 
     /// The inverse of [`Array::fft`] of a real array: divided by `n`, with the opposite sign in the exponent.
     #[track_caller]
     pub fn ifft(&self, dim: usize) -> ComplexArray {
-        of_real(self, Asked { dim, len: None, inverse: true, spectrum: Spectrum::Full }, Location::caller())
+        of_real(self, Asked::ifft(dim), Location::caller())
     }
 
     /// [`Array::fft`] along several dimensions, one after the other.
@@ -71,13 +72,13 @@ impl Array {
     /// The elements of a dimension moved so that the spectrum's element 0 comes to the middle, `n / 2`.
     #[track_caller]
     pub fn fftshift(&self, dim: usize) -> Array {
-        shifted(self, dim, |n| n / 2, Location::caller())
+        shifted(self, "fftshift", dim, |n| n / 2, Location::caller())
     }
 
     /// The inverse of [`Array::fftshift`].
     #[track_caller]
     pub fn ifftshift(&self, dim: usize) -> Array {
-        shifted(self, dim, |n| n.div_ceil(2), Location::caller())
+        shifted(self, "ifftshift", dim, |n| n.div_ceil(2), Location::caller())
     }
 }
 
@@ -85,25 +86,25 @@ impl ComplexArray {
     /// As [`Array::fft`].
     #[track_caller]
     pub fn fft(&self, dim: usize) -> ComplexArray {
-        self.transformed(Asked { dim, len: None, inverse: false, spectrum: Spectrum::Full }, Location::caller())
+        self.transformed(Asked::fft(dim), Location::caller())
     }
 
     /// As [`Array::fft_n`].
     #[track_caller]
     pub fn fft_n(&self, dim: usize, n: usize) -> ComplexArray {
-        self.transformed(Asked { dim, len: Some(n), inverse: false, spectrum: Spectrum::Full }, Location::caller())
+        self.transformed(Asked::fft(dim).of(n), Location::caller())
     }
 
     /// The inverse of [`ComplexArray::fft`]: divided by `n`, with the opposite sign in the exponent.
     #[track_caller]
     pub fn ifft(&self, dim: usize) -> ComplexArray {
-        self.transformed(Asked { dim, len: None, inverse: true, spectrum: Spectrum::Full }, Location::caller())
+        self.transformed(Asked::ifft(dim), Location::caller())
     }
 
     /// As [`ComplexArray::ifft`], of `n` elements, as [`Array::fft_n`].
     #[track_caller]
     pub fn ifft_n(&self, dim: usize, n: usize) -> ComplexArray {
-        self.transformed(Asked { dim, len: Some(n), inverse: true, spectrum: Spectrum::Full }, Location::caller())
+        self.transformed(Asked::ifft(dim).of(n), Location::caller())
     }
 
     /// The inverse of [`Array::rfft`] of lines of `n` elements: real numbers, of the first `n / 2 + 1` elements of their
@@ -120,8 +121,7 @@ impl ComplexArray {
     /// ```
     #[track_caller]
     pub fn irfft(&self, dim: usize, n: usize) -> Array {
-        let asked = Asked { dim, len: Some(n), inverse: true, spectrum: Spectrum::Half };
-        self.recorded(asked, Location::caller())
+        self.recorded(Asked::irfft(dim).of(n), Location::caller())
     }
 
     /// [`ComplexArray::fft`] along several dimensions, one after the other.
@@ -154,22 +154,23 @@ impl ComplexArray {
         ComplexArray::new(self.re.ifftshift(dim), self.im.ifftshift(dim))
     }
 
-    /// The half spectrum of real lines of `n` elements, for the op at a place of the program.
+    /// The half spectrum of real lines of `n` elements, recorded at the program's line `at`.
     pub(in crate::array) fn half_spectrum(array: &Array, dim: usize, n: usize, at: At) -> ComplexArray {
-        of_real(array, Asked { dim, len: Some(n), inverse: false, spectrum: Spectrum::Half }, at)
+        of_real(array, Asked::rfft(dim).of(n), at)
     }
 
-    /// The transform of `n` elements, or its inverse, for the op at a place of the program.
+    /// The transform of `n` elements, or its inverse, recorded at the program's line `at`.
     pub(in crate::array) fn transformed_by(&self, dim: usize, n: usize, inverse: bool, at: At) -> ComplexArray {
-        self.transformed(Asked { dim, len: Some(n), inverse, spectrum: Spectrum::Full }, at)
+        let asked = if inverse { Asked::ifft(dim) } else { Asked::fft(dim) };
+        self.transformed(asked.of(n), at)
     }
 
-    /// The real lines of half spectra, for the op at a place of the program.
+    /// The real lines of half spectra, recorded at the program's line `at`.
     pub(in crate::array) fn real_line(&self, dim: usize, n: usize, at: At) -> Array {
-        self.recorded(Asked { dim, len: Some(n), inverse: true, spectrum: Spectrum::Half }, at)
+        self.recorded(Asked::irfft(dim).of(n), at)
     }
 
-    /// The product, for the op at a place of the program.
+    /// The product, recorded at the program's line `at`.
     pub(in crate::array) fn times(&self, other: &ComplexArray, at: At) -> ComplexArray {
         mul(Here(at), self, &other.into())
     }
@@ -187,16 +188,37 @@ impl ComplexArray {
     }
 }
 
-/// What a program asks for.
+/// A transform as a method of `Array` or `ComplexArray` asks for it.
 struct Asked {
     dim: usize,
-    /// The dimension's extent where it is `None`.
+    /// Elements of a line; `None` for the dimension's own extent.
     len: Option<usize>,
     inverse: bool,
     spectrum: Spectrum,
 }
 
 impl Asked {
+    fn fft(dim: usize) -> Asked {
+        Asked { dim, len: None, inverse: false, spectrum: Spectrum::Full }
+    }
+
+    fn ifft(dim: usize) -> Asked {
+        Asked { inverse: true, ..Asked::fft(dim) }
+    }
+
+    fn rfft(dim: usize) -> Asked {
+        Asked { spectrum: Spectrum::Half, ..Asked::fft(dim) }
+    }
+
+    fn irfft(dim: usize) -> Asked {
+        Asked { inverse: true, ..Asked::rfft(dim) }
+    }
+
+    /// The same of lines of `n` elements.
+    fn of(self, n: usize) -> Asked {
+        Asked { len: Some(n), ..self }
+    }
+
     fn name(&self) -> &'static str {
         match (self.inverse, self.spectrum) {
             (false, Spectrum::Full) => "fft",
@@ -206,7 +228,8 @@ impl Asked {
         }
     }
 
-    /// The transform of an array, or of two. Its last dimension is the parts of the result, unless that is real.
+    /// Records the transform of one array, or of two parts. A complex result has one dimension more, the last, of its two
+    /// parts.
     fn record(&self, arrays: &[&Array], parts: Parts, at: At) -> Array {
         derive(arrays, self.name(), at, |home, metas| {
             let mut extents: SmallVec<[usize; 4]> = (0..metas[0].shape.axes()).map(|d| metas[0].shape.dim(d)).collect();
@@ -224,7 +247,7 @@ impl Asked {
             }
             let meta = Meta { dtype: metas[0].dtype, shape };
             if metas[0].elements() == 0 {
-                return Ok(zeros(home, meta, at));
+                return Ok(reads_nothing(home, Op::Fourier(fourier), arrays, zeros(home, meta, at), at));
             }
             let inputs: SmallVec<[Input<'_>; 2]> = arrays.iter().map(|array| Input::Array(array)).collect();
             Ok(node(home, Op::Fourier(fourier), &inputs, meta, at))
@@ -234,10 +257,17 @@ impl Asked {
     fn fourier(&self, extent: usize, parts: Parts) -> Result<Fourier> {
         let len = self.len.unwrap_or(extent);
         if len == 0 && self.spectrum == Spectrum::Half {
-            return Err(Error::new(ErrorKind::Argument, "a real line has at least one element"));
+            return Err(Error::new(
+                ErrorKind::Argument,
+                "a transform of real lines needs lines of at least one element",
+            ));
         }
-        let len = u32::try_from(len)
-            .map_err(|_| Error::new(ErrorKind::TooLarge, format!("a transform of lines of {len} elements")))?;
+        let len = u32::try_from(len).map_err(|_| {
+            Error::new(
+                ErrorKind::TooLarge,
+                format!("a transform takes lines of at most {} elements, and {len} were asked for", u32::MAX),
+            )
+        })?;
         let Asked { dim, inverse, spectrum, .. } = *self;
         Ok(Fourier { dim: dim as u8, len, inverse, parts, spectrum })
     }
@@ -260,15 +290,12 @@ fn parts(together: Array, at: At) -> ComplexArray {
     ComplexArray { re, im, together: Some(together) }
 }
 
-fn shifted(array: &Array, dim: usize, by: impl FnOnce(usize) -> usize, at: At) -> Array {
-    derive(&[array], "circshift", at, |home, metas| {
+/// The elements of a dimension of `n` elements moved by `by(n)` places.
+fn shifted(array: &Array, name: &'static str, dim: usize, by: impl FnOnce(usize) -> usize, at: At) -> Array {
+    derive(&[array], name, at, |home, metas| {
         metas[0].shape.has_axis(dim)?;
         let mut shifts = vec![0i64; dim + 1];
         shifts[dim] = by(metas[0].shape.dim(dim)) as i64;
-        let shifts = crate::graph::rules::shifts(&metas[0].shape, &shifts)?;
-        if shifts.iter().all(|&shift| shift == 0) {
-            return Ok(array.clone());
-        }
-        Ok(array.view(home, View::CircShift(shifts.as_slice().into()), metas[0].shape.clone(), at))
+        moved_around(home, array, &metas[0].shape, &shifts, at)
     })
 }
