@@ -14,6 +14,7 @@ use super::tape::Home;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{ElementOp, Meta, Op, Scalar, Shape, SliceDim};
 use crate::host_buffer::HostBuffer;
+use crate::kernels::fft::is_smooth;
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
@@ -348,14 +349,5 @@ fn spread(home: &Arc<Home>, k: &Array, along: &[Along], at: At) -> Result<Array>
 
 /// The least length from `least` on that has no prime factor above 5 and is even.
 fn fast_length(least: usize) -> usize {
-    let is_fast = |length: usize| {
-        let rest = [2, 3, 5].iter().fold(length, |mut rest: usize, &prime| {
-            while rest.is_multiple_of(prime) {
-                rest /= prime;
-            }
-            rest
-        });
-        rest == 1 && length.is_multiple_of(2)
-    };
-    (least.max(2)..).find(|&length| is_fast(length)).unwrap_or(least)
+    (least.max(2)..).find(|&length| length.is_multiple_of(2) && is_smooth(length, &[2, 3, 5])).unwrap_or(least)
 }

@@ -62,15 +62,12 @@ pub fn call(work: &Work<'_>, n: u32) -> LibraryCall {
         Op::Linear(op) => linear(work, n, *op),
         Op::Fourier(fourier) => {
             let shape = work.arg_shape(node.args[0]);
-            // The parts that come together are the last dimension, beyond the lines.
+            // Where one array holds both parts, its last dimension is these two, and `after` counts it.
             let parts = if fourier.parts == Parts::Together { 2 } else { 1 };
             let (before, given, after) = around(shape.dims(), fourier.dim as usize);
             let library =
                 Library::Fourier { dtype: node.meta.dtype, before, given, after: after / parts, fourier: *fourier };
-            let mut operands: SmallVec<[Source; 4]> = node.args.iter().map(|&arg| source_of(arg)).collect();
-            let output = operands.len();
-            operands.push(Source::Node(n));
-            LibraryCall { library, operands, output, base: None }
+            whole(work, n, library)
         }
         Op::Source(_)
         | Op::Fill
@@ -133,7 +130,12 @@ fn linear(work: &Work<'_>, n: u32, op: LinearOp) -> LibraryCall {
         batch: pages(node.meta.shape.dims()),
         stride_a: if pages(matrix.dims()) == 1 { 0 } else { m * stored },
     };
-    let mut operands: SmallVec<[Source; 4]> = node.args.iter().map(|&arg| source_of(arg)).collect();
+    whole(work, n, library)
+}
+
+/// The call of a kernel that reads all arguments of its node, and then writes the node's value.
+fn whole(work: &Work<'_>, n: u32, library: Library) -> LibraryCall {
+    let mut operands: SmallVec<[Source; 4]> = work.nodes[n as usize].args.iter().map(|&arg| source_of(arg)).collect();
     operands.push(Source::Node(n));
     LibraryCall { library, output: operands.len() - 1, operands, base: None }
 }

@@ -104,7 +104,7 @@ pub enum Library {
         given: u32,
         /// Lines beyond `before`.
         after: u32,
-        /// The transform; `dim` is said by `before`.
+        /// The transform. Kernels read `before` instead of its `dim`.
         fourier: Fourier,
     },
 }
@@ -154,7 +154,7 @@ impl Library {
     /// The dtype of the scratch's elements.
     pub fn scratch_dtype(&self) -> DType {
         match *self {
-            // Of `Lu`, positions.
+            // The scratch of `Lu` holds row numbers.
             Library::Linear { op: LinearOp::Lu, .. } => DType::U32,
             Library::Linear { dtype, .. } => dtype,
             Library::MatMul { dtype, .. } | Library::Fourier { dtype, .. } => dtype,

@@ -75,7 +75,7 @@ impl Statements {
         }
     }
 
-    /// `inner` numbers each, then across them.
+    /// Transforms the numbers in groups of `inner`, turns the results, and transforms across the groups.
     fn composite(&mut self, x: &[Number], inner: usize) -> Vec<Number> {
         let (radix, outer) = (x.len(), x.len() / inner);
         let mut parts: Vec<Vec<Number>> = Vec::new();
@@ -94,7 +94,8 @@ impl Statements {
         result
     }
 
-    /// A number of the inputs that has no divisors: each pair of inputs `j` and `radix - j` meets each pair of results.
+    /// The transform of a prime number of inputs: the sum and the difference of inputs `j` and `radix - j` give results `k`
+    /// and `radix - k` together.
     fn prime(&mut self, x: &[Number]) -> Vec<Number> {
         let (radix, half) = (x.len(), x.len() / 2);
         let pairs: Vec<(Number, Number)> =

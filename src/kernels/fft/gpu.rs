@@ -11,18 +11,16 @@ use super::text::{Form, Load, PARAMS, Store, text};
 use crate::error::{Error, ErrorKind};
 use crate::graph::{DType, Fourier, Parts, Spectrum};
 use crate::kernels::library::{Library, Pass};
-use crate::kernels::wgsl::pieces::{OWN_WORDS, grid_of};
+use crate::kernels::wgsl::pieces::{OWN_WORDS, grid_of, segments_key};
 
-/// Lines on their way through passes.
+/// The sizes of a launch's lines, and their transform.
 #[derive(Clone, Copy)]
 struct Lines {
     dtype: DType,
     before: u32,
     after: u32,
-    /// The length of the lines that passes transform.
+    /// The length of the lines that passes transform: that of the transform, or the padded one of a convolution.
     length: u32,
-    /// The length of the convolution where the transform is made by one, else 0.
-    padded: u32,
     /// Elements that the argument has along a line.
     given: u32,
     fourier: Fourier,
@@ -38,11 +36,10 @@ struct Place {
     im: u32,
 }
 
-/// The beginning, or the end, of a way through passes.
+/// What the first pass of a chain loads, or the last one stores, and where it lies.
 struct End<T> {
-    /// What the pass does there.
     what: T,
-    /// Where numbers lie. Of the argument and of the result, `re` is 0.
+    /// Where numbers lie; `re` is 0 in the argument and in the result.
     place: Place,
 }
 
@@ -58,16 +55,19 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
         return Ok(vec![]);
     }
     let plan = Plan::of(dtype, fourier.len, before).filter(|_| library.scratch_words() <= u32::MAX as u64);
-    let Some(plan) = plan else {
+    let beyond = || {
         let message = format!("a transform of {before} x {after} lines of {} on a GPU", fourier.len);
-        return Err(Error::new(ErrorKind::Unsupported, message));
+        Error::new(ErrorKind::Unsupported, message)
     };
-    let padded = plan.padded.unwrap_or(0);
-    let lines = Lines { dtype, before, after, length: plan.length(), padded, given, fourier };
+    let plan = plan.ok_or_else(beyond)?;
+    let lines = Lines { dtype, before, after, length: plan.length(), given, fourier };
     let mut maker = Maker { passes: vec![], segments, segment_shift };
     match plan.padded {
         None => maker.transform(&lines, &plan.passes)?,
-        Some(padded) => maker.convolve(&lines, &plan.passes, padded)?,
+        Some(padded) => {
+            let chirp = Plan::of(dtype, padded, 1).ok_or_else(beyond)?;
+            maker.convolve(&lines, &plan.passes, &chirp.passes)?;
+        }
     }
     Ok(maker.passes)
 }
@@ -83,7 +83,7 @@ impl Lines {
         if self.fourier.parts == Parts::Apart { 2 } else { 1 }
     }
 
-    /// The place of a copy of all lines in scratch, behind what lies there first.
+    /// The place of the `number`-th copy of all lines in scratch, whose first `behind` numbers are taken.
     fn copy(&self, number: u32, behind: u32) -> Place {
         let re = behind + number * 2 * self.numbers();
         Place { operand: self.out() + 1, re, im: re + self.numbers() }
@@ -108,11 +108,13 @@ impl Lines {
     /// What the result is multiplied by.
     fn factor(&self) -> f64 {
         let length = if self.fourier.inverse { self.fourier.len as f64 } else { 1.0 };
-        1.0 / (length * self.padded.max(1) as f64)
+        let padded = if self.length == self.fourier.len { 1.0 } else { self.length as f64 };
+        1.0 / (length * padded)
     }
 }
 
-/// Where the numbers lie between so many passes, in turn, so that the last one can write to `end`.
+/// The two places between which a chain of `passes` passes alternates, ordered so that its last pass does not read `end`,
+/// to which it may write.
 fn toward(end: Place, other: Place, passes: usize) -> [Place; 2] {
     if passes.is_multiple_of(2) { [other, end] } else { [end, other] }
 }
@@ -132,28 +134,29 @@ impl Maker<'_> {
             Spectrum::Full => toward(result.place, lines.copy(0, 0), radices.len()),
             Spectrum::Half => [lines.copy(0, 0), lines.copy(1, 0)],
         };
-        self.way(lines, radices, lines.argument(false), between, result)
+        self.chain(lines, radices, lines.argument(false), between, result)
     }
 
-    /// Transforms lines as a convolution with a chirp: of its spectrum, that of the lines, and the product's inverse.
-    fn convolve(&mut self, lines: &Lines, radices: &[u32], padded: u32) -> Result<(), Error> {
+    /// Bluestein's algorithm: transforms the chirp, transforms the lines times the chirp, and transforms the product of both
+    /// spectra back.
+    fn convolve(&mut self, lines: &Lines, radices: &[u32], chirp_radices: &[u32]) -> Result<(), Error> {
+        let padded = lines.length;
         let behind = chirp_numbers(padded) as u32;
         let copies = [lines.copy(0, behind), lines.copy(1, behind)];
         let scratch = copies[0].operand;
         let to = |place: Place| End { what: Store::Plain(scratch), place };
         let chirp = Place { operand: scratch, re: 0, im: padded };
         let one = Lines { before: 1, after: 1, ..*lines };
-        let own = Plan::of(lines.dtype, padded, 1).map(|plan| plan.passes).unwrap_or_default();
-        let between = toward(chirp, Place { im: copies[0].re + padded, ..copies[0] }, own.len());
-        self.way(&one, &own, End { what: Load::Chirp, place: chirp }, between, to(chirp))?;
+        let between = toward(chirp, Place { im: copies[0].re + padded, ..copies[0] }, chirp_radices.len());
+        self.chain(&one, chirp_radices, End { what: Load::Chirp, place: chirp }, between, to(chirp))?;
         let between = toward(copies[1], copies[0], radices.len());
-        self.way(lines, radices, lines.argument(true), between, to(copies[1]))?;
+        self.chain(lines, radices, lines.argument(true), between, to(copies[1]))?;
         let convolved = End { what: Load::Convolved(scratch), place: copies[1] };
-        self.way(lines, radices, convolved, copies, lines.result(true))
+        self.chain(lines, radices, convolved, copies, lines.result(true))
     }
 
     /// The passes from one end to the other.
-    fn way(
+    fn chain(
         &mut self,
         lines: &Lines,
         radices: &[u32],
@@ -182,7 +185,7 @@ impl Maker<'_> {
         (load, store): (Load, Store),
         [source, target]: [Place; 2],
     ) -> Result<(), Error> {
-        let Lines { dtype, before, after, length, padded, given, fourier } = *lines;
+        let Lines { dtype, before, after, length, given, fourier } = *lines;
         let (from, to) = (before * (length / radix), before * done);
         let form = Form {
             dtype,
@@ -205,7 +208,7 @@ impl Maker<'_> {
         let mut params = vec![0, self.segment_shift, count];
         params.extend([from, source_pitch, source_end, source.re, source.im]);
         params.extend([to, target_pitch, target_end, target.re, target.im]);
-        params.extend([before, done * radix, fourier.len, padded, 0]);
+        params.extend([before, done * radix, fourier.len, length]);
         let quarter = |of: u32| std::f64::consts::FRAC_PI_2 / of as f64;
         // A chirp turns by `2 len`.
         for number in [lines.factor(), quarter(done * radix), quarter(fourier.len) / 2.0] {
@@ -216,7 +219,7 @@ impl Maker<'_> {
         let segments: Vec<u8> = operands.iter().map(|&operand| self.segments[operand as usize]).collect();
         let groups = count.div_ceil(form.lines()) as u64;
         self.passes.push(Pass {
-            key: format!("{form:?} {segments:?}"),
+            key: format!("fft {form:?}{}", segments_key(&segments)),
             wgsl: text(&form, &segments),
             params,
             operands,

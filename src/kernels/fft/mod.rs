@@ -3,7 +3,7 @@
 //! In: real or complex lines along a dimension, their parts apart or together. Out: for each line its spectrum, or the
 //! line of a spectrum, parts together. On the host by `rustfft` and `realfft`; on a GPU in passes ([`Plan`]).
 //!
-//! Must hold: FFT-1: lines do not see each other: what is no number in one of them is so in no other. FFT-2: the relative
+//! Must hold: FFT-1: a NaN in one line reaches no other line. FFT-2: the relative
 //! error of a line in the Euclidean norm is at most `eps log2(len)`, where `len` has no prime factor above 13, else
 //! three times that, of the padded length; eps is the distance from 1 to the next number.
 
@@ -20,4 +20,4 @@ mod text;
 #[cfg(feature = "gpu")]
 mod writer;
 
-pub use plan::scratch_words;
+pub use plan::{is_smooth, scratch_words};

@@ -9,13 +9,15 @@ use crate::graph::{DType, Fourier, Spectrum};
 use smallvec::{SmallVec, smallvec};
 
 /// Prime factors of lengths that are transformed directly.
-const PRIMES: [u32; 6] = [2, 3, 5, 7, 11, 13];
-/// Bytes of workgroup memory, which holds a part of a tile's numbers at a time: every device has as many.
+const PRIMES: [usize; 6] = [2, 3, 5, 7, 11, 13];
+/// Bytes of workgroup memory that a pass uses: 16 KiB, which every device has. It holds the real parts of a tile first,
+/// then the imaginary ones.
 const TILE_BYTES: u32 = 16 << 10;
 /// The longest transform of a pass that reads neighbours of a line from far apart: so that it takes lines enough side by
 /// side for whole sectors of memory.
 const FAR_MAX: u32 = 256;
-/// The same where one pass more would read and write everything again.
+/// The longest line whose neighbours lie far apart that is transformed in one pass; a second pass would read and write
+/// everything again.
 const FAR_ALONE_MAX: u32 = 512;
 /// Elements side by side from which neighbours of a line are far apart.
 pub const FAR_MIN: u32 = 8;
@@ -37,7 +39,7 @@ pub fn tile(dtype: DType) -> u32 {
 impl Plan {
     /// The plan for lines of `len` elements, `before` elements apart. `None` where `len` is beyond what passes count.
     pub fn of(dtype: DType, len: u32, before: u32) -> Option<Plan> {
-        if is_smooth(len) {
+        if is_smooth(len as usize, &PRIMES) {
             return Some(Plan { passes: split(dtype, len, before)?, padded: None });
         }
         let padded = padded(len)?;
@@ -75,8 +77,9 @@ pub fn chirp_numbers(padded: u32) -> u64 {
     2 * padded as u64
 }
 
-fn is_smooth(mut len: u32) -> bool {
-    for prime in PRIMES {
+/// Whether a length has no prime factors but these.
+pub fn is_smooth(mut len: usize, primes: &[usize]) -> bool {
+    for &prime in primes {
         while len > 1 && len.is_multiple_of(prime) {
             len /= prime;
         }

@@ -22,9 +22,9 @@ pub const INVOCATIONS: u32 = 256;
 
 /// The parameters of a pass: lines; of the source and of the target the step, the pitch of blocks, how many numbers of a
 /// block there are, and where real and imaginary parts begin; the numbers between neighbours of an original line; the
-/// length of the lines that passes before and this one have made; the original length; the padded length and where the
-/// chirp's spectrum begins; two words each of the factor of the result, and of a quarter turn over `turn` and `2 len`.
-pub const PARAMS: [&str; 22] = [
+/// length of the lines that passes before and this one have made; the original length, and that of the padded line; two
+/// words each of the factor of the result, and of a quarter turn over `turn` and `2 len`.
+pub const PARAMS: [&str; 21] = [
     "lines",
     "source_step",
     "source_pitch",
@@ -40,7 +40,6 @@ pub const PARAMS: [&str; 22] = [
     "turn",
     "len",
     "padded",
-    "chirp",
     "factor_low",
     "factor_high",
     "turn_step_low",
@@ -98,9 +97,9 @@ pub struct Form {
     pub radix: u32,
     /// Whether neighbouring invocations load neighbouring lines, rather than neighbours of a line.
     pub lines_first: bool,
-    /// The same of what they store.
+    /// Whether neighbouring invocations store neighbouring lines.
     pub stores_lines_first: bool,
-    /// Whether a pass before it transformed a part of the lines, so that numbers are turned first.
+    /// Whether an earlier pass has transformed a part of each line; this pass then multiplies what it loads by turns first.
     pub turned: bool,
     /// What it loads.
     pub load: Load,
@@ -131,13 +130,8 @@ impl Form {
 
     /// Whether it needs functions of the chirp.
     pub fn uses_chirp(&self) -> bool {
-        match (self.load, self.store) {
-            (Load::Chirp, _) => true,
-            (Load::Argument { chirped, .. }, Store::Result { chirped: at_end, .. }) => chirped || at_end,
-            (Load::Argument { chirped, .. }, Store::Plain(_)) => chirped,
-            (Load::Plain(_) | Load::Convolved(_), Store::Result { chirped, .. }) => chirped,
-            (Load::Plain(_) | Load::Convolved(_), Store::Plain(_)) => false,
-        }
+        let loads = matches!(self.load, Load::Chirp | Load::Argument { chirped: true, .. });
+        loads || matches!(self.store, Store::Result { chirped: true, .. })
     }
 }
 

@@ -130,7 +130,7 @@ impl Writer<'_> {
             Load::Plain(operand) => self.plain(operand, &format!("{block} + {at}")),
             Load::Convolved(operand) => {
                 let number = self.plain(operand, &format!("{block} + {at}"));
-                let i = self.statements.value(&format!("chirp + {at} / before"));
+                let i = self.statements.value(&format!("{at} / before"));
                 let re = self.statements.value(&format!("load_o{operand}({i})"));
                 let im = self.statements.value(&format!("load_o{operand}({i} + padded)"));
                 let Number { re, im } = self.statements.product(&number, &re, &im);
