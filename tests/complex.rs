@@ -257,7 +257,7 @@ fn a_real_operand_has_no_imaginary_part_on_either_side() {
         }
         assert_eq!(all(&z / &whole)[1], C::new(-1.5, 0.0));
         assert_eq!(all(&whole / &z)[1], C::new(-2.0 / 3.0, 0.0));
-        assert_eq!(all(z.slice(1..2).pow(&whole.slice(0..1)))[0].re.round(), 9.0);
+        assert_eq!(all(z.slice(1..2).pow(whole.slice(0..1)))[0].re.round(), 9.0);
     });
 }
 

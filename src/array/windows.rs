@@ -1,7 +1,7 @@
 //! Window functions: what lines are multiplied by before they are transformed.
 //!
-//! In: a length. Out: a column, recorded as cosines of points. Must hold: windows are symmetric, up to rounding; one of one
-//! point is 1.
+//! In: a length. Out: a column, recorded as cosines of points. Must hold: windows are symmetric, up to rounding. A window
+//! of one point is 1.
 
 use super::complex::Part;
 use super::handle::Array;

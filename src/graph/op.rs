@@ -180,7 +180,7 @@ pub struct Fourier {
     pub dim: u8,
     /// Elements of a line. An argument that has fewer is continued by zeros; of a longer one the first are read.
     pub len: u32,
-    /// From a spectrum to its line.
+    /// Whether it is the inverse transform, from a spectrum to a line.
     pub inverse: bool,
     /// How the argument is stored. A half spectrum that is read has both parts.
     pub parts: Parts,
@@ -202,7 +202,7 @@ impl Fourier {
         }
     }
 
-    /// Elements that it reads of a line that has enough of them.
+    /// Elements that the transform reads of each line; a shorter line is continued by zeros.
     pub fn takes(&self) -> u32 {
         match self.spectrum {
             Spectrum::Half if self.inverse => Fourier::half(self.len),
@@ -215,7 +215,7 @@ impl Fourier {
         if self.inverse && self.spectrum == Spectrum::Half { 1 } else { 2 }
     }
 
-    /// Lines behind a result of so many elements.
+    /// The number of lines whose transforms have `elements` elements together.
     pub fn lines(&self, elements: usize) -> usize {
         elements / self.parts_yielded() / self.yields() as usize
     }
@@ -308,8 +308,8 @@ pub enum Op {
     MatMul,
     /// A factorisation per page, or a step that uses one. Arguments: the matrix; the right sides, where it has some.
     Linear(LinearOp),
-    /// A Fourier transform along a dimension. The node has one dimension more than the argument, at the end, for the
-    /// two parts; where the result is real, as many.
+    /// A Fourier transform along a dimension. The last dimension of a complex result holds its two parts; a real result has
+    /// no such dimension.
     Fourier(Fourier),
     /// The first argument, as it is. Where any element of the second (bool, expands to it) is false, the node has a
     /// fault, which whatever depends on it carries.

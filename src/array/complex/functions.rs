@@ -1,7 +1,8 @@
 //! Functions of complex arrays, as expressions of functions of their parts.
 //!
-//! In: complex arrays. Out: real or complex ones. Branch cuts, and what becomes of zeros and infinities, are C99's, but
-//! where a function's doc says otherwise.
+//! In: complex arrays. Out: real or complex ones. Branch cuts are C99's, and so are results at zeros and infinities, with
+//! two exceptions: where C99 has one infinite and one NaN part, `exp`, `sinh`, `cosh`, `sin` and `cos` may give two NaN
+//! parts; and `cosh` and `tanh` of NaN are NaN in both parts.
 
 use super::arithmetic::{ComplexOperand, mul};
 use super::{ComplexArray, Here};
@@ -53,7 +54,7 @@ impl ComplexArray {
         log(Here(Location::caller()), self)
     }
 
-    /// The square root whose real part is not negative.
+    /// The square root whose real part is not negative. Of subnormal numbers it has few correct digits.
     #[track_caller]
     pub fn sqrt(&self) -> ComplexArray {
         let here = Here(Location::caller());
@@ -62,7 +63,7 @@ impl ComplexArray {
         let root = here.one(E::Sqrt, &here.add(&half(&here.one(E::Abs, &self.re)), &size));
         let infinite = here.one(E::IsInf, &self.im);
         let root = here.select(&infinite, f64::INFINITY, &root);
-        // Zero, and what is infinite, is its own other part.
+        // Where the root is 0 or the imaginary part is infinite, the other part of the result is the imaginary part itself.
         let own = here.two(E::Or, &infinite, here.two(E::Eq, &root, 0.0));
         let other = here.select(&own, &self.im, here.div(&half(&self.im), &root));
         let left = here.two(E::And, &here.two(E::Lt, &self.re, 0.0), here.one(E::Not, &infinite));
@@ -153,14 +154,15 @@ impl ComplexArray {
     }
 }
 
-/// A product that is zero where a factor is, whatever the other one is.
+/// The product; zero where the first factor is zero, also if the other one is infinite or NaN.
 fn times(here: Here, zero: &Array, other: &Array) -> Array {
     let nothing = here.two(E::Eq, zero, 0.0);
     here.select(&nothing, zero, here.mul(zero, other))
 }
 
 fn exp(here: Here, z: &ComplexArray) -> ComplexArray {
-    // Twice the root, so that what a small cosine brings back does not overflow before.
+    // `e^x` is taken as two factors `e^(x/2)`, one on each side of the turn: `e^x` alone may overflow where its product
+    // with a small cosine does not.
     let root = here.one(E::Exp, &here.mul(&z.re, 0.5));
     let part = |turn: &Array| here.mul(&times(here, &root, turn), &root);
     let (cos, sin) = (here.one(E::Cos, &z.im), here.one(E::Sin, &z.im));
@@ -172,7 +174,8 @@ fn log(here: Here, z: &ComplexArray) -> ComplexArray {
     let [x, y] = [&z.re, &z.im].map(|part| here.one(E::Abs, part));
     let size = here.two(E::Hypot, &x, &y);
     let (greater, lesser) = (here.two(E::Max, &x, &y), here.two(E::Min, &x, &y));
-    // Near 1, from what the square of the magnitude is beyond 1.
+    // For magnitudes between 0.5 and 2 the real part is half of `log1p(|z|^2 - 1)`, with `|z|^2 - 1` computed as
+    // `(greater - 1)(greater + 1) + lesser^2`.
     let beyond = here.mul(&here.two(E::Sub, &greater, 1.0), here.two(E::Add, &greater, 1.0));
     let beyond = here.add(&beyond, &here.one(E::Square, &lesser));
     let near = here.two(E::And, &here.two(E::Gt, &size, 0.5), here.two(E::Lt, &size, 2.0));
