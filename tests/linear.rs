@@ -4,6 +4,7 @@
 mod common;
 
 use common::{counted, runtimes, session, unfolded, values, wait};
+use futures::StreamExt;
 use tidemill::testing::{Injection, rounds};
 use tidemill::{Array, DType, ErrorKind, MatrixNorm, Session, Triangle};
 
@@ -303,6 +304,22 @@ fn determinants_have_the_sign_of_the_order_of_rows() {
 }
 
 #[test]
+fn both_results_of_slogdet_read_one_factorisation() {
+    for (device, runtime) in unfolded(|b| b) {
+        let s = session(&runtime);
+        let a = definite(20, 2, 43, DType::F64).array(&s, DType::F64);
+        values(&a);
+        let (_, stats) = counted(&runtime, || {
+            let (sign, log) = a.slogdet();
+            wait(tidemill::gather_all::<f64>(&[sign, log]).for_each(|_| std::future::ready(())));
+        });
+        // The factors; pivots (2 views), their signs, the signs of exchanges (2 views), 2 products and their product; the
+        // pivots (2 views), magnitudes, logarithms and a sum.
+        assert_eq!(stats.ops_recorded, 1 + 8 + 5, "{device}: {stats}");
+    }
+}
+
+#[test]
 fn least_squares_leave_what_no_column_explains_and_are_shortest() {
     for (device, runtime) in runtimes() {
         let s = session(&runtime);
@@ -434,6 +451,57 @@ fn what_has_no_factor_or_no_solution_fails_with_the_gather_and_names_the_op() {
             // What does not need the factor is not at fault.
             assert_eq!(values(&(singular.sum(..) + 1.0)), [n as f64]);
         }
+    }
+}
+
+#[test]
+fn errors_name_the_line_that_called_a_method_of_several_ops() {
+    let runtime = common::host();
+    let here = |what: &str, error: tidemill::Error, line: u32| {
+        let at = error.location().unwrap_or_else(|| panic!("{what}: {error}"));
+        assert!(at.file().ends_with("linear.rs") && at.line() == line, "{what}: {error}");
+    };
+    let s = session(&runtime);
+    let singular = s.from_slice(&[1.0, 1.0, 1.0, 1.0], [2, 2]).unwrap();
+    let (power, line) = (singular.matrix_power(-1), line!());
+    here("matrix_power", wait(power.gather_any()).unwrap_err(), line);
+
+    // Nothing can be recorded any more, so that the first op of each method is at fault.
+    let (a, b, x) = (s.randn::<f64>([4, 4]), s.randn::<f64>([4, 4]), s.randn::<f64>([3, 4]));
+    s.close();
+    let one = |array: Array| [array.error().unwrap().clone()];
+    let pair = |(x, y): (Array, Array)| [x, y].map(|array| array.error().unwrap().clone());
+    let three = |(x, y, z): (Array, Array, Array)| [x, y, z].map(|array| array.error().unwrap().clone());
+    let mut errors: Vec<(&str, u32, tidemill::Error)> = Vec::new();
+    macro_rules! note {
+        ($name:literal, $errors:expr) => {
+            errors.extend($errors.into_iter().map(|error| ($name, line!(), error)))
+        };
+    }
+    note!("lu", three(a.lu()));
+    note!("qr", pair(a.qr()));
+    note!("svd", three(a.svd()));
+    note!("slogdet", pair(a.slogdet()));
+    note!("det", one(a.det()));
+    note!("inv", one(a.inv()));
+    note!("solve", one(a.solve(&b)));
+    note!("lstsq", one(a.lstsq(&b)));
+    note!("lstsq of few rows", one(x.lstsq(&x)));
+    note!("pinv", one(a.pinv()));
+    note!("rank", one(a.rank()));
+    note!("cond", one(a.cond()));
+    note!("norm 1", one(a.matrix_norm(MatrixNorm::One)));
+    note!("norm inf", one(a.matrix_norm(MatrixNorm::Infinity)));
+    note!("norm 2", one(a.matrix_norm(MatrixNorm::Two)));
+    note!("Frobenius", one(a.matrix_norm(MatrixNorm::Frobenius)));
+    note!("power", one(a.matrix_power(3)));
+    note!("kron", one(a.kron(&b)));
+    note!("cross", one(x.cross(&x, 0)));
+    note!("expm", [wait(a.expm()).unwrap_err()]);
+    note!("einsum", [tidemill::einsum("ij,jk->ik", &[&a, &b]).unwrap_err()]);
+    note!("trace", [tidemill::einsum("ii->", &[&a]).unwrap_err()]);
+    for (what, line, error) in errors {
+        here(what, error, line);
     }
 }
 
@@ -572,6 +640,22 @@ fn powers_exponentials_and_products_are_those_of_their_definitions() {
                 }
                 let exponential = wait(scaled.array(&s, dtype).expm()).unwrap();
                 assert!(Pages::of(&exponential).distance(&sum, sum.norm()) <= 1e3 * eps, "{what}, {scale}");
+            }
+            // How often a page is squared follows from its own norm, whatever the others are.
+            let usual: Vec<f64> = a.pages[0].iter().map(|x| 8.0 * x).collect();
+            let alone = Pages { pages: vec![usual.clone()], ..a };
+            let wanted = Pages::of(&wait(alone.array(&s, dtype).expm()).unwrap());
+            let large: Vec<f64> = usual.iter().map(|x| 1e6 * x).collect();
+            let mut infinite = usual.clone();
+            infinite[1] = f64::INFINITY;
+            for (kind, other, is_finite) in
+                [("large", large, false), ("infinite", infinite, false), ("usual", usual.clone(), true)]
+            {
+                let both = Pages { pages: vec![usual.clone(), other], ..a };
+                let got = Pages::of(&wait(both.array(&s, dtype).expm()).unwrap());
+                let first = Pages { pages: got.pages[..1].to_vec(), ..got };
+                assert!(first.distance(&wanted, wanted.norm()) <= 10.0 * eps, "{what}, {kind}");
+                assert_eq!(got.pages[1].iter().all(|x| x.is_finite()), is_finite, "{what}, {kind}");
             }
             let b = matrices("random", (2, 3), 3, 82).rounded(dtype);
             let kron = Pages {

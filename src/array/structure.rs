@@ -231,7 +231,8 @@ impl Array {
         self.sliced(&self.0.home, dims, at)
     }
 
-    fn triangle(&self, upper: bool, diagonal: i64, at: At) -> Array {
+    /// A triangle of each page, the rest zero.
+    pub(super) fn triangle(&self, upper: bool, diagonal: i64, at: At) -> Array {
         derive(&[self], if upper { "triu" } else { "tril" }, at, |home, metas| {
             Ok(node(home, Op::Triangle { upper, diagonal }, &[Input::Array(self)], metas[0].clone(), at))
         })

@@ -3,7 +3,10 @@
 
 use crate::array::handle::Array;
 use crate::array::record::derive;
+use crate::array::structure::whole;
+use crate::array::watch::recorder::Recorder;
 use crate::error::{Error, ErrorKind, Result};
+use crate::graph::{ElementOp, Nan, ReduceOp, Shape};
 use smallvec::SmallVec;
 use std::panic::Location;
 
@@ -39,7 +42,8 @@ pub fn einsum(formula: &str, operands: &[&Array]) -> Result<Array> {
     let at = Location::caller();
     let named = |error: Error| error.with_op("einsum").with_location(at);
     let (inputs, output) = parse(formula, operands.len()).map_err(named)?;
-    let made = derive(operands, "einsum", at, |_, metas| {
+    let made = derive(operands, "einsum", at, |home, metas| {
+        let r = Recorder { home, at };
         let mut terms: Vec<Term> = Vec::new();
         for ((&array, labels), meta) in operands.iter().zip(&inputs).zip(metas) {
             let rank = (0..meta.shape.axes()).filter(|&d| meta.shape.dim(d) != 1).max().map_or(0, |d| d + 1);
@@ -47,9 +51,9 @@ pub fn einsum(formula: &str, operands: &[&Array]) -> Result<Array> {
                 let message = format!("{} has {rank} dimensions, and {} are named", meta.shape, labels.len());
                 return Err(Error::new(ErrorKind::Shape, message));
             }
-            terms.push(diagonals(Term { array: array.clone(), labels: labels.clone() })?);
+            terms.push(diagonals(r, Term { array: array.clone(), labels: labels.clone() })?);
         }
-        contract(terms, &output)
+        contract(r, terms, &output)
     });
     match made.error() {
         Some(error) if operands.iter().all(|array| array.error().is_none()) => Err(error.clone()),
@@ -82,8 +86,11 @@ fn parse(formula: &str, operands: usize) -> Result<(Vec<Labels>, Labels)> {
         return Err(wrong(format!("'{other}' is no letter")));
     }
     for (place, &label) in output.iter().enumerate() {
-        if times(label) == 0 || output[..place].contains(&label) {
-            return Err(wrong(format!("the result names '{label}' twice, or no operand does")));
+        if times(label) == 0 {
+            return Err(wrong(format!("no operand has '{label}'")));
+        }
+        if output[..place].contains(&label) {
+            return Err(wrong(format!("the result names '{label}' twice")));
         }
     }
     Ok((inputs, output))
@@ -96,18 +103,18 @@ fn extent(term: &Term, label: char) -> Result<usize> {
 }
 
 /// An operand with its dimensions in an order, gathered into as many dimensions as there are groups.
-fn arranged(term: &Term, groups: &[&[char]]) -> Result<Array> {
+fn arranged(r: Recorder<'_>, term: &Term, groups: &[&[char]]) -> Result<Array> {
     let place = |label: &char| term.labels.iter().position(|own| own == label);
     let mut order: SmallVec<[usize; 8]> = groups.iter().copied().flatten().filter_map(place).collect();
     let rank = term.labels.len().max(term.array.shape()?.axes());
     order.extend(term.labels.len()..rank);
     let extents = groups.iter().map(|group| group.iter().map(|&label| extent(term, label)).product::<Result<usize>>());
     let extents = extents.collect::<Result<SmallVec<[usize; 8]>>>()?;
-    term.array.permute(&order).reshape(&extents[..]).checked()
+    r.reshape(&r.permute(&term.array, &order)?, Shape::new(&extents)?)
 }
 
 /// An operand in which no label comes twice: of those that do, the diagonal.
-fn diagonals(mut term: Term) -> Result<Term> {
+fn diagonals(r: Recorder<'_>, mut term: Term) -> Result<Term> {
     while let Some(second) = (0..term.labels.len()).find(|&d| term.labels[..d].contains(&term.labels[d])) {
         let label = term.labels[second];
         let first = term.labels.iter().position(|&own| own == label).unwrap_or(second);
@@ -122,50 +129,50 @@ fn diagonals(mut term: Term) -> Result<Term> {
         order.extend(rest.iter().copied());
         order.extend(term.labels.len()..shape.axes());
         let others: usize = rest.iter().map(|&d| shape.dim(d)).product();
-        let pairs = term.array.permute(&order).reshape([n * n, others]);
-        let chosen = if n == 0 { pairs } else { pairs.slice((crate::array::step(.., n as i64 + 1), ..)) };
+        let pairs = r.reshape(&r.permute(&term.array, &order)?, Shape::new(&[n * n, others])?)?;
+        let mut slice = whole(pairs.shape()?);
+        slice[0].step = n as isize + 1;
+        slice[0].len = n;
+        let chosen = r.slice(&pairs, &slice)?;
         let mut dims: SmallVec<[usize; 8]> = SmallVec::from_slice(&[n]);
         dims.extend(rest.iter().map(|&d| shape.dim(d)));
         let mut labels: Labels = SmallVec::from_slice(&[label]);
         labels.extend(rest.iter().map(|&d| term.labels[d]));
-        term = Term { array: chosen.reshape(&dims[..]).checked()?, labels };
+        term = Term { array: r.reshape(&chosen, Shape::new(&dims)?)?, labels };
     }
     Ok(term)
 }
 
 /// Sums over the labels that nothing else needs.
-fn reduced(term: Term, needed: impl Fn(char) -> bool) -> Result<Term> {
+fn reduced(r: Recorder<'_>, term: Term, needed: impl Fn(char) -> bool) -> Result<Term> {
     let (kept, summed): (Labels, Labels) = term.labels.iter().copied().partition(|&label| needed(label));
     if summed.is_empty() {
         return Ok(term);
     }
-    let sum = arranged(&term, &[&summed, &kept])?.sum(0);
+    let sum = r.reduce(&arranged(r, &term, &[&summed, &kept])?, ReduceOp::Sum, 1, Nan::Include)?;
     let dims = kept.iter().map(|&label| extent(&term, label)).collect::<Result<SmallVec<[usize; 8]>>>()?;
-    Ok(Term { array: sum.reshape(&dims[..]).checked()?, labels: kept })
+    Ok(Term { array: r.reshape(&sum, Shape::new(&dims)?)?, labels: kept })
 }
 
 /// The result of all operands, with these labels.
-fn contract(mut terms: Vec<Term>, output: &[char]) -> Result<Array> {
-    let mut rest = terms.split_off(1).into_iter().collect::<std::collections::VecDeque<_>>();
-    let mut done = terms.remove(0);
-    loop {
-        let next = rest.pop_front();
-        let later = |label: char| output.contains(&label) || rest.iter().any(|term| term.labels.contains(&label));
-        let Some(next) = next else {
-            done = reduced(done, |label| output.contains(&label))?;
-            break;
-        };
+fn contract(r: Recorder<'_>, terms: Vec<Term>, output: &[char]) -> Result<Array> {
+    let mut rest = terms.into_iter();
+    let mut done = rest.next().expect("a formula names an operand");
+    while let Some(next) = rest.next() {
+        let later =
+            |label: char| output.contains(&label) || rest.as_slice().iter().any(|term| term.labels.contains(&label));
         let shared: Labels = done.labels.iter().copied().filter(|label| next.labels.contains(label)).collect();
-        let left = reduced(done, |label| later(label) || shared.contains(&label))?;
-        let right = reduced(next, |label| later(label) || shared.contains(&label))?;
-        done = product(&left, &right, &shared, later)?;
+        let left = reduced(r, done, |label| later(label) || shared.contains(&label))?;
+        let right = reduced(r, next, |label| later(label) || shared.contains(&label))?;
+        done = product(r, &left, &right, &shared, later)?;
     }
+    let done = reduced(r, done, |label| output.contains(&label))?;
     let order: SmallVec<[&[char]; 8]> = output.iter().map(std::slice::from_ref).collect();
-    if order.is_empty() { done.array.reshape([1, 1]).checked() } else { arranged(&done, &order) }
+    if order.is_empty() { r.reshape(&done.array, Shape::scalar()) } else { arranged(r, &done, &order) }
 }
 
 /// The product of two operands, summed over the labels that they share and nothing else needs.
-fn product(left: &Term, right: &Term, shared: &[char], later: impl Fn(char) -> bool) -> Result<Term> {
+fn product(r: Recorder<'_>, left: &Term, right: &Term, shared: &[char], later: impl Fn(char) -> bool) -> Result<Term> {
     for &label in shared {
         let [m, n] = [extent(left, label)?, extent(right, label)?];
         if m != n {
@@ -175,14 +182,14 @@ fn product(left: &Term, right: &Term, shared: &[char], later: impl Fn(char) -> b
     let (pages, terms): (Labels, Labels) = shared.iter().copied().partition(|&label| later(label));
     let own = |term: &Term| term.labels.iter().copied().filter(|label| !shared.contains(label)).collect::<Labels>();
     let (rows, columns) = (own(left), own(right));
-    let a = arranged(left, &[&rows, &terms, &pages])?;
-    let b = arranged(right, &[&terms, &columns, &pages])?;
+    let a = arranged(r, left, &[&rows, &terms, &pages])?;
+    let b = arranged(r, right, &[&terms, &columns, &pages])?;
     // Where nothing is summed, an element is one product: no matrices are needed for it.
-    let made = if terms.is_empty() { a * b } else { a.matmul(&b) };
+    let made = if terms.is_empty() { r.binary(ElementOp::Mul, &a, &b) } else { r.matmul(&a, &b) }?;
     let mut labels = rows.clone();
     labels.extend(columns.iter().chain(&pages).copied());
     let of = |label: char| if left.labels.contains(&label) { left } else { right };
     let dims = labels.iter().map(|&label| extent(of(label), label));
     let dims = dims.collect::<Result<SmallVec<[usize; 8]>>>()?;
-    Ok(Term { array: made.reshape(&dims[..]).checked()?, labels })
+    Ok(Term { array: r.reshape(&made, Shape::new(&dims)?)?, labels })
 }

@@ -1,11 +1,10 @@
 //! Factorisations by elimination and by reflections.
 
-use super::Matrices;
+use super::{Matrices, Pages, read};
 use crate::array::handle::Array;
-use crate::array::record::{At, cast_in, derive};
-use crate::array::structure::zeros;
+use crate::array::record::{At, derive};
 use crate::error::Result;
-use crate::graph::{DType, LinearOp, Meta, Op};
+use crate::graph::{DType, ElementOp, LinearOp, Meta, Shape};
 use std::panic::Location;
 
 impl Array {
@@ -44,23 +43,20 @@ impl Array {
     #[track_caller]
     pub fn lu(&self) -> (Array, Array, Array) {
         let at = Location::caller();
-        let packed = packed(self, LinearOp::Lu, "lu", at);
-        let lower = derive(&[self, &packed], "lu", at, |home, _| {
-            let matrices = Matrices::of(home, self, at)?;
-            let (m, n) = matrices.extents();
+        let all = packed(self, LinearOp::Lu, "lu", at);
+        let lower = read(self, &all, "lu", at, |pages| {
+            let (m, n) = pages.extents();
             let k = m.min(n);
-            let below = matrices.part(&packed, 0..m, 0..k)?.tril(-1);
-            Ok(if k == 0 { below } else { below + matrices.written(m, k, Op::Eye)? })
+            let below = pages.part(&all, 0..m, 0..k)?.triangle(false, -1, at);
+            if k == 0 { Ok(below) } else { pages.recorder.binary(ElementOp::Add, &below, &pages.identity(m, k)?) }
         });
-        let upper = derive(&[self, &packed], "lu", at, |home, _| {
-            let matrices = Matrices::of(home, self, at)?;
-            let (m, n) = matrices.extents();
-            Ok(matrices.part(&packed, 0..m.min(n), 0..n)?.triu(0))
+        let upper = read(self, &all, "lu", at, |pages| {
+            let (m, n) = pages.extents();
+            Ok(pages.part(&all, 0..m.min(n), 0..n)?.triangle(true, 0, at))
         });
-        let rows = derive(&[self, &packed], "lu", at, |home, _| {
-            let matrices = Matrices::of(home, self, at)?;
-            let (m, n) = matrices.extents();
-            Ok(cast_in(home, &matrices.part(&packed, 0..m, n..n + 1)?, DType::U32, at))
+        let rows = read(self, &all, "lu", at, |pages| {
+            let (m, n) = pages.extents();
+            pages.recorder.cast(&pages.part(&all, 0..m, n..n + 1)?, DType::U32)
         });
         (lower, upper, rows)
     }
@@ -89,50 +85,56 @@ impl Array {
     }
 }
 
-/// What an op makes of matrices. Of empty ones it is what stands for an elimination in no steps.
+/// Records `op` on an array of matrices. An empty matrix gets the result of an elimination without steps.
 pub(super) fn packed(array: &Array, op: LinearOp, name: &'static str, at: At) -> Array {
     derive(&[array], name, at, |home, metas| {
         let matrices = Matrices::of(home, array, at)?;
         if metas[0].elements() > 0 {
             return matrices.op(op);
         }
-        let (m, n) = matrices.extents();
+        let pages = &matrices.pages;
+        let (m, n) = pages.extents();
         let (rows, columns) = op.extents(m, n, 0);
-        let meta = Meta { dtype: matrices.meta.dtype, shape: matrices.pages_of(rows, columns)? };
-        let empty = zeros(home, meta, at);
+        let meta = Meta { dtype: pages.meta.dtype, shape: pages.pages_of(rows, columns)? };
         // An identity in front of no column; rows in order, no sign.
         match op {
-            LinearOp::Qr { full: true } if rows > 0 => matrices.written(rows, columns, Op::Eye),
-            LinearOp::Lu if rows > 0 => in_order(&matrices, &empty),
-            LinearOp::Cholesky | LinearOp::Lu | LinearOp::SolveTriangular(_) | LinearOp::Qr { .. } => Ok(empty),
-            LinearOp::Eigh { .. } | LinearOp::Eig | LinearOp::Svd { .. } => Ok(empty),
+            LinearOp::Qr { full: true } if rows > 0 => pages.identity(rows, columns),
+            LinearOp::Lu if meta.elements() > 0 => in_order(pages, rows),
+            LinearOp::Cholesky | LinearOp::Lu | LinearOp::SolveTriangular(_) | LinearOp::Qr { .. } => {
+                pages.recorder.zeros(meta)
+            }
+            LinearOp::Eigh { .. } | LinearOp::Eig | LinearOp::Svd { .. } => pages.recorder.zeros(meta),
         }
     })
 }
 
-/// The numbers of rows, and a column of ones, per page.
-fn in_order(matrices: &Matrices<'_>, empty: &Array) -> Result<Array> {
-    let ones = empty + 1.0;
-    let rows = ones.cumsum(0) - 1.0;
-    let m = matrices.extents().0;
-    Ok(ones.assign((0..m, 0), &matrices.part(&rows, 0..m, 0..1)?))
+/// As [`packed`], of square matrices.
+pub(super) fn square_packed(array: &Array, op: LinearOp, name: &'static str, at: At) -> Array {
+    derive(&[array], name, at, |home, _| packed(&Matrices::square(home, array, at)?.array, op, name, at).checked())
 }
 
-fn qr(array: &Array, full: bool, at: At) -> (Array, Array) {
-    let packed = packed(array, LinearOp::Qr { full }, "qr", at);
-    let sizes = |matrices: &Matrices<'_>| {
-        let (m, n) = matrices.extents();
+/// The numbers of `m` rows, and a column of ones, per page.
+fn in_order(pages: &Pages<'_>, m: usize) -> Result<Array> {
+    let r = pages.recorder;
+    let meta = Meta { dtype: pages.meta.dtype, shape: pages.pages_of(m, 1)? };
+    let rows = r.cast(&r.positions(Shape::new(&[m])?)?, meta.dtype)?;
+    r.join(1, &[&r.expand(&rows, &meta.shape)?, &r.full(meta, 1.0)?])
+}
+
+/// Both factors by reflections.
+pub(super) fn qr(array: &Array, full: bool, at: At) -> (Array, Array) {
+    let all = packed(array, LinearOp::Qr { full }, "qr", at);
+    let sizes = |pages: &Pages<'_>| {
+        let (m, n) = pages.extents();
         (m, n, if full { m } else { m.min(n) })
     };
-    let orthogonal = derive(&[array, &packed], "qr", at, |home, _| {
-        let matrices = Matrices::of(home, array, at)?;
-        let (m, _, q) = sizes(&matrices);
-        matrices.part(&packed, 0..m, 0..q)
+    let orthogonal = read(array, &all, "qr", at, |pages| {
+        let (m, _, q) = sizes(pages);
+        pages.part(&all, 0..m, 0..q)
     });
-    let upper = derive(&[array, &packed], "qr", at, |home, _| {
-        let matrices = Matrices::of(home, array, at)?;
-        let (_, n, q) = sizes(&matrices);
-        matrices.part(&packed, 0..q, q..q + n)
+    let upper = read(array, &all, "qr", at, |pages| {
+        let (_, n, q) = sizes(pages);
+        pages.part(&all, 0..q, q..q + n)
     });
     (orthogonal, upper)
 }

@@ -2,7 +2,8 @@
 //! methods that are programs of other ops.
 //!
 //! In: arrays whose first two dimensions are matrices; further ones count pages. Out: arrays. Must hold: integers and
-//! bools are converted to f64; an empty matrix reaches no tape: its results are written out here.
+//! bools are converted to f64; an empty matrix reaches no tape: its results are written out here; every op is recorded
+//! at the line that called the method.
 
 mod einsum;
 mod factors;
@@ -14,45 +15,29 @@ pub use einsum::einsum;
 pub use spectrum::MatrixNorm;
 
 use super::handle::Array;
-use super::record::{At, Input, as_floats, node};
+use super::record::{At, cast_in, derive};
+use super::strict;
 use super::structure::whole;
 use super::tape::Home;
+use super::watch::recorder::Recorder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{LinearOp, Meta, Op, Shape, View};
+use crate::graph::{DType, LinearOp, Meta, Op, Shape};
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A matrix of floats per page, and where what is made of it is recorded.
-struct Matrices<'h> {
-    home: &'h Arc<Home>,
-    array: Array,
+/// The float dtype and the shape of pages of matrices, and the recorder of what is made of them.
+struct Pages<'h> {
+    recorder: Recorder<'h>,
     meta: Meta,
-    at: At,
 }
 
-impl<'h> Matrices<'h> {
-    /// An array as matrices of floats.
-    fn of(home: &'h Arc<Home>, array: &Array, at: At) -> Result<Matrices<'h>> {
-        let array = as_floats(home, array, at)?;
-        let meta = array.meta()?.clone();
-        Ok(Matrices { home, array, meta, at })
-    }
-
-    /// The same, of square matrices.
-    ///
-    /// # Errors
-    /// `ErrorKind::Shape` for others.
-    fn square(home: &'h Arc<Home>, array: &Array, at: At) -> Result<Matrices<'h>> {
-        let matrices = Matrices::of(home, array, at)?;
-        let (m, n) = matrices.extents();
-        if m != n {
-            return Err(Error::new(
-                ErrorKind::Shape,
-                format!("{} is not square: {m} rows, {n} columns", matrices.meta.shape),
-            ));
-        }
-        Ok(matrices)
+impl<'h> Pages<'h> {
+    fn of(home: &'h Arc<Home>, array: &Array, at: At) -> Result<Pages<'h>> {
+        let meta = array.meta()?;
+        let dtype = if meta.dtype.is_float() { meta.dtype } else { DType::F64 };
+        strict::converted(home, meta.dtype, dtype)?;
+        Ok(Pages { recorder: Recorder { home, at }, meta: Meta { dtype, shape: meta.shape.clone() } })
     }
 
     /// Rows and columns.
@@ -65,42 +50,88 @@ impl<'h> Matrices<'h> {
         pages_of(&self.meta.shape, rows, columns)
     }
 
-    /// What an op makes of the matrices.
-    fn op(&self, op: LinearOp) -> Result<Array> {
-        let (m, n) = self.extents();
-        let (rows, columns) = op.extents(m, n, 0);
+    /// As many pages of other extents, with ones on the diagonal and zeros elsewhere.
+    fn identity(&self, rows: usize, columns: usize) -> Result<Array> {
         let meta = Meta { dtype: self.meta.dtype, shape: self.pages_of(rows, columns)? };
-        Ok(node(self.home, Op::Linear(op), &[Input::Array(&self.array)], meta, self.at))
-    }
-
-    /// Zeros of as many pages of other extents, or, where `one` is, ones on the diagonal.
-    fn written(&self, rows: usize, columns: usize, op: Op) -> Result<Array> {
-        let meta = Meta { dtype: self.meta.dtype, shape: self.pages_of(rows, columns)? };
-        Ok(node(self.home, op, &[], meta, self.at))
+        self.recorder.op(Op::Eye, &[], meta)
     }
 
     /// Rows and columns of an array of pages.
     fn part(&self, array: &Array, rows: Range<usize>, columns: Range<usize>) -> Result<Array> {
-        part(array, rows, columns, self.at)
+        part(array, rows, columns, self.recorder.at)
     }
 
-    /// A part of each page as a matrix of other extents: `rows` of an array of columns.
+    /// Reads `rows` of the first column of each page as a matrix of `m` by `n`.
     fn unpacked(&self, array: &Array, rows: Range<usize>, m: usize, n: usize) -> Result<Array> {
-        let column = self.part(array, rows, 0..1)?;
-        Ok(column.view(self.home, View::Reshape, self.pages_of(m, n)?, self.at))
+        self.recorder.reshape(&self.part(array, rows, 0..1)?, self.pages_of(m, n)?)
     }
 
     /// The diagonal of the first columns of each page, as a column.
     fn diagonal(&self, array: &Array) -> Result<Array> {
-        let shape = &array.meta()?.shape;
+        let shape = array.shape()?;
         let (m, columns) = (shape.dim(0), shape.dim(1));
         let k = self.meta.shape.dim(0).min(self.meta.shape.dim(1));
-        let column = array.view(self.home, View::Reshape, self.pages_of(m * columns, 1)?, self.at);
-        let mut dims = whole(&column.meta()?.shape);
+        let column = self.recorder.reshape(array, self.pages_of(m * columns, 1)?)?;
+        let mut dims = whole(column.shape()?);
         dims[0].step = m as isize + 1;
         dims[0].len = k;
-        column.sliced(self.home, dims, self.at)
+        self.recorder.slice(&column, &dims)
     }
+}
+
+/// A matrix of floats per page.
+struct Matrices<'h> {
+    pages: Pages<'h>,
+    array: Array,
+}
+
+impl<'h> Matrices<'h> {
+    /// An array as matrices of floats.
+    fn of(home: &'h Arc<Home>, array: &Array, at: At) -> Result<Matrices<'h>> {
+        let pages = Pages::of(home, array, at)?;
+        Ok(Matrices { array: cast_in(home, array, pages.meta.dtype, at), pages })
+    }
+
+    /// The same, of square matrices.
+    ///
+    /// # Errors
+    /// `ErrorKind::Shape` for others.
+    fn square(home: &'h Arc<Home>, array: &Array, at: At) -> Result<Matrices<'h>> {
+        let matrices = Matrices::of(home, array, at)?;
+        must_be_square(&matrices.pages.meta.shape)?;
+        Ok(matrices)
+    }
+
+    /// Records an op of linear algebra on these matrices.
+    fn op(&self, op: LinearOp) -> Result<Array> {
+        let (m, n) = self.pages.extents();
+        let (rows, columns) = op.extents(m, n, 0);
+        let meta = Meta { dtype: self.pages.meta.dtype, shape: self.pages.pages_of(rows, columns)? };
+        self.pages.recorder.op(Op::Linear(op), &[&self.array], meta)
+    }
+}
+
+/// Reads a part of `all`, which an op made of the matrices of an array.
+fn read(
+    array: &Array,
+    all: &Array,
+    name: &'static str,
+    at: At,
+    part: impl FnOnce(&Pages<'_>) -> Result<Array>,
+) -> Array {
+    derive(&[array, all], name, at, |home, _| part(&Pages::of(home, array, at)?))
+}
+
+/// Whether matrices have as many rows as columns.
+///
+/// # Errors
+/// `ErrorKind::Shape` where they have not.
+fn must_be_square(shape: &Shape) -> Result<()> {
+    let (m, n) = (shape.dim(0), shape.dim(1));
+    if m == n {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Shape, format!("{shape} is not square: {m} rows, {n} columns")))
 }
 
 /// The shape of pages of other extents, as many as `shape` has.

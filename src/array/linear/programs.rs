@@ -1,10 +1,13 @@
-//! What is a program of products, systems and elementwise ops.
+//! Methods of [`Array`] that record several other ops: matrix powers, the exponential, Kronecker and cross products.
 
-use super::Matrices;
+use super::solve::{eliminated, inverse};
+use super::spectrum::norm_of_lines;
+use super::{Matrices, Pages};
 use crate::array::handle::Array;
 use crate::array::record::derive;
+use crate::array::watch::recorder::Recorder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{DType, Op};
+use crate::graph::{DType, ElementOp, Nan, ReduceOp, Shape, View, rules};
 use smallvec::SmallVec;
 use std::panic::Location;
 
@@ -44,24 +47,31 @@ impl Array {
             if metas[0].elements() == 0 {
                 return Ok(matrices.array);
             }
-            let n = matrices.extents().0;
-            let mut base = if power < 0 { matrices.array.inv() } else { matrices.array.clone() };
-            let (mut rest, mut product) = (power.unsigned_abs(), None::<Array>);
-            while rest > 0 {
-                if rest & 1 == 1 {
-                    product = Some(product.map_or_else(|| base.clone(), |product| product.matmul(&base)));
-                }
+            if power == 0 {
+                let n = matrices.pages.extents().0;
+                return matrices.pages.identity(n, n);
+            }
+            let r = matrices.pages.recorder;
+            let mut base = if power < 0 { inverse(matrices)? } else { matrices.array };
+            let mut rest = power.unsigned_abs();
+            while rest & 1 == 0 {
                 rest >>= 1;
-                if rest > 0 {
-                    base = base.matmul(&base);
+                base = r.matmul(&base, &base)?;
+            }
+            let mut product = base.clone();
+            while rest > 1 {
+                rest >>= 1;
+                base = r.matmul(&base, &base)?;
+                if rest & 1 == 1 {
+                    product = r.matmul(&product, &base)?;
                 }
             }
-            product.map_or_else(|| matrices.written(n, n, Op::Eye), Ok)
+            Ok(product)
         })
     }
 
-    /// The exponential of square matrices, per page, by scaling, a Padé approximant and squaring. Awaits the greatest
-    /// 1-norm of a page, which says how often to square.
+    /// The exponential of square matrices, per page, by scaling, a Padé approximant and squaring. Awaits how often the
+    /// page of the greatest 1-norm has to be squared.
     ///
     /// # Errors
     /// The array's fault, `ErrorKind::Shape` where the matrices are not square, and what happened to the norm's
@@ -78,12 +88,18 @@ impl Array {
     pub fn expm(&self) -> impl Future<Output = Result<Array>> + Send + use<> {
         let at = Location::caller();
         let matrices = derive(&[self], "expm", at, |home, _| Ok(Matrices::square(home, self, at)?.array));
-        let norm = matrices
-            .elements()
-            .map(|elements| (elements > 0).then(|| matrices.abs().sum(0).max_over(..).cast::<f64>().item::<f64>()));
+        let counts = derive(&[&matrices], "expm", at, |home, _| halvings(&Pages::of(home, &matrices, at)?, &matrices));
+        let most = counts.elements().map(|pages| {
+            let most = || derive(&[&counts], "expm", at, |home, _| greatest_number(Recorder { home, at }, &counts));
+            (pages > 0).then(|| most().item::<f64>())
+        });
         async move {
-            let Some(norm) = norm? else { return Ok(matrices) };
-            exponential(&matrices, norm.await?).checked()
+            let Some(most) = most? else { return Ok(matrices) };
+            let most = most.await? as u32;
+            derive(&[&matrices, &counts], "expm", at, |home, _| {
+                exponential(&Pages::of(home, &matrices, at)?, &matrices, &counts, most)
+            })
+            .checked()
         }
     }
 
@@ -101,18 +117,16 @@ impl Array {
     #[track_caller]
     pub fn kron(&self, other: &Array) -> Array {
         let at = Location::caller();
-        derive(&[self, other], "kron", at, |_, metas| {
+        derive(&[self, other], "kron", at, |home, metas| {
+            let r = Recorder { home, at };
             let [a, b] = [&metas[0].shape, &metas[1].shape];
-            let pages = |of: &crate::graph::Shape| (2..of.axes()).map(|d| of.dim(d)).collect::<SmallVec<[usize; 4]>>();
-            let mut left: SmallVec<[usize; 8]> = SmallVec::from_slice(&[1, a.dim(0), 1, a.dim(1)]);
-            left.extend(pages(a));
-            let mut right: SmallVec<[usize; 8]> = SmallVec::from_slice(&[b.dim(0), 1, b.dim(1), 1]);
-            right.extend(pages(b));
-            let product = (self.reshape(&left[..]) * other.reshape(&right[..])).checked()?;
-            let shape = product.shape()?;
-            let mut dims: SmallVec<[usize; 8]> = SmallVec::from_slice(&[a.dim(0) * b.dim(0), a.dim(1) * b.dim(1)]);
-            dims.extend((4..shape.axes()).map(|d| shape.dim(d)));
-            product.reshape(&dims[..]).checked()
+            let left = Shape::new(&with_pages(&[1, a.dim(0), 1, a.dim(1)], a))?;
+            let right = Shape::new(&with_pages(&[b.dim(0), 1, b.dim(1), 1], b))?;
+            let product = r.binary(ElementOp::Mul, &r.reshape(self, left)?, &r.reshape(other, right)?)?;
+            let pages = product.shape()?.dims().iter().skip(4).copied();
+            let dims: SmallVec<[usize; 8]> =
+                [a.dim(0) * b.dim(0), a.dim(1) * b.dim(1)].into_iter().chain(pages).collect();
+            r.reshape(&product, Shape::new(&dims)?)
         })
     }
 
@@ -128,7 +142,8 @@ impl Array {
     #[track_caller]
     pub fn cross(&self, other: &Array, dim: usize) -> Array {
         let at = Location::caller();
-        derive(&[self, other], "cross", at, |_, metas| {
+        derive(&[self, other], "cross", at, |home, metas| {
+            let r = Recorder { home, at };
             for shape in metas.iter().map(|meta| &meta.shape) {
                 shape.has_axis(dim)?;
                 if shape.dim(dim) != 3 {
@@ -136,47 +151,76 @@ impl Array {
                     return Err(Error::new(ErrorKind::Shape, message));
                 }
             }
-            let next = |array: &Array, by: i64| {
+            let moved = |array: &Array, by: i64| {
                 let mut shifts: SmallVec<[i64; 4]> = SmallVec::from_elem(0, dim + 1);
                 shifts[dim] = -by;
-                array.circshift(&shifts)
+                let shape = array.shape()?;
+                let shifts = rules::shifts(shape, &shifts)?;
+                r.view(array, View::CircShift(shifts.as_slice().into()), shape.clone())
             };
-            (next(self, 1) * next(other, 2) - next(self, 2) * next(other, 1)).checked()
+            let product = |x: i64, y: i64| r.binary(ElementOp::Mul, &moved(self, x)?, &moved(other, y)?);
+            r.binary(ElementOp::Sub, &product(1, 2)?, &product(2, 1)?)
         })
     }
 }
 
-/// The exponential of matrices whose 1-norm is at most `norm`.
-fn exponential(matrices: &Array, norm: f64) -> Array {
-    let at = Location::caller();
-    derive(&[matrices], "expm", at, |home, metas| {
-        let wide = metas[0].dtype == DType::F64;
-        let (coefficients, limit): (&[f64], f64) = if wide { (&PADE_13.0, PADE_13.1) } else { (&PADE_7.0, PADE_7.1) };
-        // What is not finite stays so without being scaled.
-        let squarings = if norm.is_finite() { (norm / limit).log2().ceil().max(0.0) as i32 } else { 0 };
-        let all = Matrices::square(home, matrices, at)?;
-        let n = all.extents().0;
-        // In two steps, since the power of two may be smaller than any number.
-        let half = squarings / 2;
-        let a = matrices * 2f64.powi(-half) * 2f64.powi(half - squarings);
-        let square = a.matmul(&a);
-        // Even powers, from which both parts are made.
-        let mut powers = vec![all.written(n, n, Op::Eye)?, square.clone()];
-        while 2 * powers.len() < coefficients.len() {
-            powers.push(powers[powers.len() - 1].matmul(&square));
-        }
-        let sum = |odd: usize| {
-            let terms = powers.iter().zip(coefficients.iter().skip(odd).step_by(2)).map(|(power, &by)| power * by);
-            terms.reduce(|sum, term| sum + term)
-        };
-        let (Some(even), Some(odd)) = (sum(0), sum(1)) else {
-            return Err(Error::new(ErrorKind::Internal, "an approximant has coefficients"));
-        };
-        let odd = a.matmul(&odd);
-        let mut exponential = (&even - &odd).solve(&(&even + &odd));
-        for _ in 0..squarings {
-            exponential = exponential.matmul(&exponential);
-        }
-        Ok(exponential)
-    })
+/// These extents, and those of the pages of `shape`.
+fn with_pages(extents: &[usize], shape: &Shape) -> SmallVec<[usize; 8]> {
+    extents.iter().copied().chain((2..shape.axes()).map(|d| shape.dim(d))).collect()
+}
+
+/// The coefficients of the approximant for a dtype, and the 1-norm up to which it is exact to rounding.
+fn approximant(dtype: DType) -> (&'static [f64], f64) {
+    if dtype == DType::F64 { (&PADE_13.0, PADE_13.1) } else { (&PADE_7.0, PADE_7.1) }
+}
+
+/// How often each page has to be halved until the approximant serves. A page that is not finite stays as it is.
+fn halvings(pages: &Pages<'_>, matrices: &Array) -> Result<Array> {
+    let (r, (_, limit)) = (pages.recorder, approximant(pages.meta.dtype));
+    let norms = norm_of_lines(r, matrices, 0)?;
+    let ratio = r.binary(ElementOp::Div, &norms, r.number(pages.meta.dtype, limit))?;
+    let log = r.apply(ElementOp::Log2, &mut [(&ratio).into()])?;
+    let whole = r.apply(ElementOp::Ceil, &mut [(&log).into()])?;
+    let counts = r.binary(ElementOp::Max, &whole, 0.0)?;
+    r.select(&r.apply(ElementOp::IsFinite, &mut [(&norms).into()])?, &counts, 0.0)
+}
+
+/// The greatest element of an array, as f64.
+fn greatest_number(r: Recorder<'_>, array: &Array) -> Result<Array> {
+    let dims = (0..array.shape()?.rank()).fold(0, |dims, d| dims | 1 << d);
+    r.cast(&r.reduce(array, ReduceOp::Max, dims, Nan::Include)?, DType::F64)
+}
+
+/// The exponential of matrices of which each page is to be halved as often as `counts` has it, `most` times at most.
+fn exponential(pages: &Pages<'_>, matrices: &Array, counts: &Array, most: u32) -> Result<Array> {
+    let (r, n) = (pages.recorder, pages.extents().0);
+    // Which pages take part in step `k`.
+    let chosen = |k: u32, changed: &Array, kept: &Array| {
+        r.select(&r.binary(ElementOp::Gt, counts, f64::from(k))?, changed, kept)
+    };
+    let mut a = matrices.clone();
+    for k in 0..most {
+        a = chosen(k, &r.scaled(&a, 0.5)?, &a)?;
+    }
+    let square = r.matmul(&a, &a)?;
+    // Even powers, from which both parts are made.
+    let (coefficients, _) = approximant(pages.meta.dtype);
+    let mut powers = vec![pages.identity(n, n)?, square.clone()];
+    while 2 * powers.len() < coefficients.len() {
+        powers.push(r.matmul(&powers[powers.len() - 1], &square)?);
+    }
+    let sum = |odd: usize| {
+        let mut terms =
+            powers.iter().zip(coefficients.iter().skip(odd).step_by(2)).map(|(power, &by)| r.scaled(power, by));
+        let first = terms.next().expect("an approximant has coefficients")?;
+        terms.try_fold(first, |sum, term| r.binary(ElementOp::Add, &sum, &term?))
+    };
+    let (even, odd) = (sum(0)?, r.matmul(&a, &sum(1)?)?);
+    let below = r.binary(ElementOp::Sub, &even, &odd)?;
+    let above = r.binary(ElementOp::Add, &even, &odd)?;
+    let mut exponential = eliminated(r, &below, &above, pages.meta.shape.clone())?;
+    for k in 0..most {
+        exponential = chosen(k, &r.matmul(&exponential, &exponential)?, &exponential)?;
+    }
+    Ok(exponential)
 }

@@ -1,17 +1,15 @@
 //! Systems of linear equations, determinants and inverses.
 
-use super::factors::packed;
-use super::{Matrices, pages_of, part};
+use super::factors::{packed, qr, square_packed};
+use super::{Matrices, Pages, must_be_square, pages_of, part, read};
 use crate::array::handle::Array;
-use crate::array::record::{At, Input, cast_in, derive, node};
+use crate::array::record::derive;
 use crate::array::reduce::products_dtype;
 use crate::array::strict;
-use crate::array::structure::zeros;
-use crate::array::tape::Home;
-use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{DType, LinearOp, Meta, Op, Shape, Triangle, View, rules};
+use crate::array::watch::recorder::Recorder;
+use crate::error::Result;
+use crate::graph::{DType, ElementOp, LinearOp, Meta, Nan, Op, ReduceOp, Shape, Triangle, View, rules};
 use std::panic::Location;
-use std::sync::Arc;
 
 impl Array {
     /// The solution `x` of `a.matmul(&x) == b` for triangular `a`, `[n, n, ..]`, and `b`, `[n, p, ..]`, per page, by
@@ -32,8 +30,9 @@ impl Array {
     pub fn solve_triangular(&self, b: &Array, triangle: Triangle) -> Array {
         let at = Location::caller();
         derive(&[self, b], "solve_triangular", at, |home, metas| {
-            let (a, b, shape) = system(home, "solve_triangular", [self, b], metas, at)?;
-            substituted(home, &a, &b, triangle, shape, at)
+            let r = Recorder { home, at };
+            let (a, b, shape) = system(r, "solve_triangular", [self, b], metas)?;
+            substituted(r, &a, &b, triangle, shape)
         })
     }
 
@@ -54,8 +53,9 @@ impl Array {
     pub fn solve(&self, b: &Array) -> Array {
         let at = Location::caller();
         derive(&[self, b], "solve", at, |home, metas| {
-            let (a, b, shape) = system(home, "solve", [self, b], metas, at)?;
-            eliminated(home, &a, &b, shape, at)
+            let r = Recorder { home, at };
+            let (a, b, shape) = system(r, "solve", [self, b], metas)?;
+            eliminated(r, &a, &b, shape)
         })
     }
 
@@ -64,15 +64,7 @@ impl Array {
     #[track_caller]
     pub fn inv(&self) -> Array {
         let at = Location::caller();
-        derive(&[self], "inv", at, |home, metas| {
-            let matrices = Matrices::square(home, self, at)?;
-            if metas[0].elements() == 0 {
-                return Ok(matrices.array);
-            }
-            let n = matrices.extents().0;
-            let eye = matrices.written(n, n, Op::Eye)?;
-            eliminated(home, &matrices.array, &eye, matrices.meta.shape.clone(), at)
-        })
+        derive(&[self], "inv", at, |home, _| inverse(Matrices::square(home, self, at)?))
     }
 
     /// The determinant of square matrices, `[1, 1, ..]`: the product of the pivots, which overflows sooner than
@@ -80,9 +72,10 @@ impl Array {
     #[track_caller]
     pub fn det(&self) -> Array {
         let at = Location::caller();
-        derive(&[self], "det", at, |home, _| {
-            let Pivots { pivots, signs } = Pivots::of(home, self, at)?;
-            Ok(pivots.prod(0) * signs.prod(0))
+        let factors = square_packed(self, LinearOp::Lu, "det", at);
+        read(self, &factors, "det", at, |pages| {
+            let Pivots { pivots, signs } = Pivots::of(pages, &factors)?;
+            pages.recorder.binary(ElementOp::Mul, &product(pages, &pivots)?, &product(pages, &signs)?)
         })
     }
 
@@ -100,11 +93,17 @@ impl Array {
     #[track_caller]
     pub fn slogdet(&self) -> (Array, Array) {
         let at = Location::caller();
-        let sign = derive(&[self], "slogdet", at, |home, _| {
-            let Pivots { pivots, signs } = Pivots::of(home, self, at)?;
-            Ok(pivots.sign().prod(0) * signs.prod(0))
+        let factors = square_packed(self, LinearOp::Lu, "slogdet", at);
+        let sign = read(self, &factors, "slogdet", at, |pages| {
+            let (r, Pivots { pivots, signs }) = (pages.recorder, Pivots::of(pages, &factors)?);
+            let own = r.apply(ElementOp::Sign, &mut [(&pivots).into()])?;
+            r.binary(ElementOp::Mul, &product(pages, &own)?, &product(pages, &signs)?)
         });
-        let log = derive(&[self], "slogdet", at, |home, _| Ok(Pivots::of(home, self, at)?.pivots.abs().log().sum(0)));
+        let log = read(self, &factors, "slogdet", at, |pages| {
+            let (r, Pivots { pivots, .. }) = (pages.recorder, Pivots::of(pages, &factors)?);
+            let magnitudes = r.apply(ElementOp::Abs, &mut [(&pivots).into()])?;
+            r.reduce(&r.apply(ElementOp::Log, &mut [(&magnitudes).into()])?, ReduceOp::Sum, 1, Nan::Include)
+        });
         (sign, log)
     }
 
@@ -117,22 +116,34 @@ impl Array {
     pub fn lstsq(&self, b: &Array) -> Array {
         let at = Location::caller();
         derive(&[self, b], "lstsq", at, |home, metas| {
-            let (a, b) = same_floats(home, "lstsq", [self, b], metas, at)?;
+            let r = Recorder { home, at };
+            let (a, b) = same_floats(r, "lstsq", [self, b], metas)?;
             let (m, n) = (metas[0].shape.dim(0), metas[0].shape.dim(1));
             let rows_left = pages_of(&metas[0].shape, n, m)?;
             let shape = rules::multiplied(&rows_left, &metas[1].shape)?;
             if metas[0].elements() == 0 || metas[1].elements() == 0 {
-                return Ok(zeros(home, Meta { dtype: a.meta()?.dtype, shape }, at));
+                return r.zeros(Meta { dtype: a.dtype()?, shape });
             }
             if m >= n {
-                let (q, r) = a.qr();
-                return substituted(home, &r, &q.t().matmul(&b), Triangle::UPPER, shape, at);
+                let (q, upper) = qr(&a, false, at);
+                return substituted(r, &upper, &r.matmul(&r.transpose(&q)?, &b)?, Triangle::UPPER, shape);
             }
-            let (q, r) = a.t().qr();
+            let (q, upper) = qr(&r.transpose(&a)?, false, at);
             let short = rules::multiplied(&pages_of(&metas[0].shape, m, m)?, &metas[1].shape)?;
-            Ok(q.matmul(&substituted(home, &r, &b, Triangle::UPPER.transposed(), short, at)?))
+            r.matmul(&q, &substituted(r, &upper, &b, Triangle::UPPER.transposed(), short)?)
         })
     }
+}
+
+/// The inverse of square matrices.
+pub(super) fn inverse(matrices: Matrices<'_>) -> Result<Array> {
+    let Matrices { pages, array } = matrices;
+    if pages.meta.elements() == 0 {
+        return Ok(array);
+    }
+    let n = pages.extents().0;
+    let identity = pages.identity(n, n)?;
+    eliminated(pages.recorder, &array, &identity, pages.meta.shape)
 }
 
 /// The pivots of square matrices and the signs of the exchanges, columns.
@@ -142,77 +153,63 @@ struct Pivots {
 }
 
 impl Pivots {
-    fn of(home: &Arc<Home>, array: &Array, at: At) -> Result<Pivots> {
-        let matrices = Matrices::square(home, array, at)?;
-        let n = matrices.extents().0;
-        let factors = packed(&matrices.array, LinearOp::Lu, "lu", at).checked()?;
-        Ok(Pivots { pivots: matrices.diagonal(&factors)?, signs: matrices.part(&factors, 0..n, n + 1..n + 2)? })
+    /// Reads them from the factors of an elimination.
+    fn of(pages: &Pages<'_>, factors: &Array) -> Result<Pivots> {
+        let n = pages.extents().0;
+        Ok(Pivots { pivots: pages.diagonal(factors)?, signs: pages.part(factors, 0..n, n + 1..n + 2)? })
     }
+}
+
+/// The product of each page of a column.
+fn product(pages: &Pages<'_>, column: &Array) -> Result<Array> {
+    pages.recorder.reduce(column, ReduceOp::Prod, 1, Nan::Include)
 }
 
 /// Two arrays in the float dtype of their product.
-fn same_floats(
-    home: &Arc<Home>,
-    name: &'static str,
-    [a, b]: [&Array; 2],
-    metas: &[&Meta],
-    at: At,
-) -> Result<(Array, Array)> {
+fn same_floats(r: Recorder<'_>, name: &'static str, [a, b]: [&Array; 2], metas: &[&Meta]) -> Result<(Array, Array)> {
     let dtype = products_dtype(name, metas)?;
-    metas.iter().try_for_each(|own| strict::converted(home, own.dtype, dtype))?;
-    Ok((cast_in(home, a, dtype, at), cast_in(home, b, dtype, at)))
+    metas.iter().try_for_each(|own| strict::converted(r.home, own.dtype, dtype))?;
+    Ok((r.cast(a, dtype)?, r.cast(b, dtype)?))
 }
 
 /// A square matrix and right sides in one float dtype, and the shape of the solution.
-fn system(
-    home: &Arc<Home>,
-    name: &'static str,
-    [a, b]: [&Array; 2],
-    metas: &[&Meta],
-    at: At,
-) -> Result<(Array, Array, Shape)> {
-    let shape = &metas[0].shape;
-    if shape.dim(0) != shape.dim(1) {
-        let message = format!("{shape} is not square: {} rows, {} columns", shape.dim(0), shape.dim(1));
-        return Err(Error::new(ErrorKind::Shape, message));
-    }
-    let result = rules::multiplied(shape, &metas[1].shape)?;
-    let (a, b) = same_floats(home, name, [a, b], metas, at)?;
+fn system(r: Recorder<'_>, name: &'static str, sides: [&Array; 2], metas: &[&Meta]) -> Result<(Array, Array, Shape)> {
+    must_be_square(&metas[0].shape)?;
+    let result = rules::multiplied(&metas[0].shape, &metas[1].shape)?;
+    let (a, b) = same_floats(r, name, sides, metas)?;
     Ok((a, b, result))
 }
 
 /// The solution of a triangular system, of a shape. The matrix may have further columns.
-fn substituted(home: &Arc<Home>, a: &Array, b: &Array, triangle: Triangle, shape: Shape, at: At) -> Result<Array> {
-    let meta = Meta { dtype: a.meta()?.dtype, shape };
+fn substituted(r: Recorder<'_>, a: &Array, b: &Array, triangle: Triangle, shape: Shape) -> Result<Array> {
+    let meta = Meta { dtype: a.dtype()?, shape };
     if meta.elements() == 0 {
-        return Ok(zeros(home, meta, at));
+        return r.zeros(meta);
     }
-    let b = b.view(home, View::Broadcast, meta.shape.clone(), at);
-    let own = &a.meta()?.shape;
+    let b = r.view(b, View::Broadcast, meta.shape.clone())?;
+    let own = a.shape()?;
     let pages: usize = own.dims().iter().skip(2).product();
     // One page serves all; several that expand are written out.
     let a = if pages == 1 {
         a.clone()
     } else {
-        let expanded = pages_of(&meta.shape, own.dim(0), own.dim(1))?;
-        a.view(home, View::Broadcast, expanded, at)
+        r.view(a, View::Broadcast, pages_of(&meta.shape, own.dim(0), own.dim(1))?)?
     };
-    let op = Op::Linear(LinearOp::SolveTriangular(triangle));
-    Ok(node(home, op, &[Input::Array(&a), Input::Array(&b)], meta, at))
+    r.op(Op::Linear(LinearOp::SolveTriangular(triangle)), &[&a, &b], meta)
 }
 
 /// The solution of a system, of a shape.
-fn eliminated(home: &Arc<Home>, a: &Array, b: &Array, shape: Shape, at: At) -> Result<Array> {
-    if shape.elements() == 0 {
-        return Ok(zeros(home, Meta { dtype: a.meta()?.dtype, shape }, at));
+pub(super) fn eliminated(r: Recorder<'_>, a: &Array, b: &Array, shape: Shape) -> Result<Array> {
+    let meta = Meta { dtype: a.dtype()?, shape };
+    if meta.elements() == 0 {
+        return r.zeros(meta);
     }
-    let n = shape.dim(0);
-    let factors = packed(a, LinearOp::Lu, "lu", at).checked()?;
-    let rows = cast_in(home, &part(&factors, 0..n, n..n + 1, at)?, DType::U32, at);
-    let rows = rows.view(home, View::Broadcast, shape.clone(), at);
-    let b = b.view(home, View::Broadcast, shape.clone(), at);
-    let meta = Meta { dtype: a.meta()?.dtype, shape: shape.clone() };
-    let b = node(home, Op::TakeAlong { dim: 0 }, &[Input::Array(&b), Input::Array(&rows)], meta, at);
-    let half = substituted(home, &factors, &b, Triangle::LOWER.with_unit_diagonal(), shape.clone(), at)?;
-    substituted(home, &factors, &half, Triangle::UPPER, shape, at)
+    let n = meta.shape.dim(0);
+    let factors = packed(a, LinearOp::Lu, "lu", r.at).checked()?;
+    let rows = r.cast(&part(&factors, 0..n, n..n + 1, r.at)?, DType::U32)?;
+    let rows = r.view(&rows, View::Broadcast, meta.shape.clone())?;
+    let b = r.view(b, View::Broadcast, meta.shape.clone())?;
+    let b = r.op(Op::TakeAlong { dim: 0 }, &[&b, &rows], meta.clone())?;
+    let half = substituted(r, &factors, &b, Triangle::LOWER.with_unit_diagonal(), meta.shape.clone())?;
+    substituted(r, &factors, &half, Triangle::UPPER, meta.shape)
 }

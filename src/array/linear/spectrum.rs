@@ -1,11 +1,12 @@
 //! Eigenvalues and singular values, and what follows from them.
 
-use super::Matrices;
-use super::factors::packed;
+use super::factors::{packed, square_packed};
+use super::{Matrices, Pages, read};
 use crate::array::handle::Array;
 use crate::array::record::{At, derive};
+use crate::array::watch::recorder::Recorder;
 use crate::error::Result;
-use crate::graph::{LinearOp, Meta};
+use crate::graph::{ElementOp, LinearOp, Meta, Nan, ReduceOp};
 use std::panic::Location;
 
 /// A norm of matrices.
@@ -40,9 +41,9 @@ impl Array {
     pub fn eigh(&self) -> (Array, Array) {
         let at = Location::caller();
         let all = square_packed(self, LinearOp::Eigh { vectors: true }, "eigh", at);
-        let n = |matrices: &Matrices<'_>| matrices.extents().0;
-        let values = read(self, &all, "eigh", at, |m| m.part(&all, 0..n(m), 0..1));
-        let vectors = read(self, &all, "eigh", at, |m| m.part(&all, 0..n(m), 1..n(m) + 1));
+        let n = |pages: &Pages<'_>| pages.extents().0;
+        let values = read(self, &all, "eigh", at, |pages| pages.part(&all, 0..n(pages), 0..1));
+        let vectors = read(self, &all, "eigh", at, |pages| pages.part(&all, 0..n(pages), 1..n(pages) + 1));
         (values, vectors)
     }
 
@@ -69,9 +70,9 @@ impl Array {
         let at = Location::caller();
         let all = square_packed(self, LinearOp::Eig, "eig", at);
         let part = |first: fn(usize) -> usize, last: fn(usize) -> usize| {
-            read(self, &all, "eig", at, |m| {
-                let n = m.extents().0;
-                m.part(&all, 0..n, first(n)..last(n))
+            read(self, &all, "eig", at, |pages| {
+                let n = pages.extents().0;
+                pages.part(&all, 0..n, first(n)..last(n))
             })
         };
         let values = (part(|_| 0, |_| 1), part(|_| 1, |_| 2));
@@ -93,28 +94,13 @@ impl Array {
     /// ```
     #[track_caller]
     pub fn svd(&self) -> (Array, Array, Array) {
-        let at = Location::caller();
-        let all = packed(self, LinearOp::Svd { vectors: true }, "svd", at);
-        let sizes = |matrices: &Matrices<'_>| {
-            let (m, n) = matrices.extents();
-            (m, n, m.min(n))
-        };
-        let left = read(self, &all, "svd", at, |matrices| {
-            let (m, _, k) = sizes(matrices);
-            matrices.unpacked(&all, k..k + m * k, m, k)
-        });
-        let values = read(self, &all, "svd", at, |matrices| matrices.part(&all, 0..sizes(matrices).2, 0..1));
-        let right = read(self, &all, "svd", at, |matrices| {
-            let (m, n, k) = sizes(matrices);
-            matrices.unpacked(&all, k + m * k..k + m * k + n * k, n, k)
-        });
-        (left, values, right)
+        svd(self, Location::caller())
     }
 
     /// The singular values of matrices alone, as of [`Array::svd`].
     #[track_caller]
     pub fn singular_values(&self) -> Array {
-        packed(self, LinearOp::Svd { vectors: false }, "singular_values", Location::caller())
+        singular_values(self, "singular_values", Location::caller())
     }
 
     /// The pseudoinverse of `m` by `n` matrices, `[n, m, ..]`, by [`Array::svd`]. Singular values up to the greatest one
@@ -123,14 +109,17 @@ impl Array {
     pub fn pinv(&self) -> Array {
         let at = Location::caller();
         derive(&[self], "pinv", at, |home, metas| {
-            let matrices = Matrices::of(home, self, at)?;
+            let Matrices { pages, array } = Matrices::of(home, self, at)?;
+            let r = pages.recorder;
             if metas[0].elements() == 0 {
-                let (m, n) = matrices.extents();
-                return Ok(matrices.array.reshape(matrices.pages_of(n, m)));
+                let (m, n) = pages.extents();
+                return r.reshape(&array, pages.pages_of(n, m)?);
             }
-            let (u, values, v) = matrices.array.svd();
-            let inverse = counted(&values, &matrices.meta).select(1.0 / &values, 0.0);
-            Ok((&v * &inverse.t()).matmul(&u.t()))
+            let (u, values, v) = svd(&array, at);
+            let inverse = r.binary(ElementOp::Div, 1.0, &values)?;
+            let inverse = r.select(&counted(r, &values, &pages.meta)?, &inverse, 0.0)?;
+            let scaled = r.binary(ElementOp::Mul, &v, &r.transpose(&inverse)?)?;
+            r.matmul(&scaled, &r.transpose(&u)?)
         })
     }
 
@@ -140,22 +129,26 @@ impl Array {
     pub fn rank(&self) -> Array {
         let at = Location::caller();
         derive(&[self], "rank", at, |home, metas| {
-            let matrices = Matrices::of(home, self, at)?;
-            if metas[0].elements() == 0 {
-                return Ok(self.reshape(matrices.pages_of(0, 1)).count_nonzero(0));
-            }
-            Ok(counted(&matrices.array.singular_values(), &matrices.meta).count_nonzero(0))
+            let Matrices { pages, array } = Matrices::of(home, self, at)?;
+            let r = pages.recorder;
+            let counted = match metas[0].elements() {
+                0 => r.reshape(self, pages.pages_of(0, 1)?)?,
+                _ => counted(r, &singular_values(&array, "rank", at).checked()?, &pages.meta)?,
+            };
+            r.reduce(&counted, ReduceOp::CountNonzero, 1, Nan::Include)
         })
     }
 
     /// The condition of matrices for the 2-norm, `[1, 1, ..]`: the greatest singular value over the least; infinite for a
-    /// singular matrix. A matrix without elements has none, which is a fault.
+    /// singular matrix, NaN for zeros. A matrix without elements has none, which is a fault.
     #[track_caller]
     pub fn cond(&self) -> Array {
         let at = Location::caller();
         derive(&[self], "cond", at, |home, _| {
-            let values = Matrices::of(home, self, at)?.array.singular_values();
-            Ok(values.max_over(0) / values.min_over(0))
+            let Matrices { pages, array } = Matrices::of(home, self, at)?;
+            let (r, values) = (pages.recorder, singular_values(&array, "cond", at).checked()?);
+            let extreme = |op| r.reduce(&values, op, 1, Nan::Omit);
+            r.binary(ElementOp::Div, &extreme(ReduceOp::Max)?, &extreme(ReduceOp::Min)?)
         })
     }
 
@@ -165,47 +158,63 @@ impl Array {
     pub fn matrix_norm(&self, norm: MatrixNorm) -> Array {
         let at = Location::caller();
         derive(&[self], "matrix_norm", at, |home, _| {
-            let matrices = Matrices::of(home, self, at)?;
-            let a = &matrices.array;
-            let (m, n) = matrices.extents();
+            let Matrices { pages, array } = Matrices::of(home, self, at)?;
+            let (r, (m, n)) = (pages.recorder, pages.extents());
             if m * n == 0 {
-                return Ok(a.sum([0, 1]));
+                return r.reduce(&array, ReduceOp::Sum, 0b11, Nan::Include);
             }
-            Ok(match norm {
-                MatrixNorm::One => greatest(&a.abs().sum(0), 1),
-                MatrixNorm::Infinity => greatest(&a.abs().sum(1), 0),
-                MatrixNorm::Frobenius => a.norm([0, 1]),
-                MatrixNorm::Two => greatest(&a.singular_values(), 0),
-                MatrixNorm::Nuclear => a.singular_values().sum(0),
-            })
+            match norm {
+                MatrixNorm::One => norm_of_lines(r, &array, 0),
+                MatrixNorm::Infinity => norm_of_lines(r, &array, 1),
+                MatrixNorm::Frobenius => r.reduce(&array, ReduceOp::Norm, 0b11, Nan::Include),
+                MatrixNorm::Two => greatest(r, &singular_values(&array, "matrix_norm", at).checked()?, 0),
+                MatrixNorm::Nuclear => {
+                    let values = singular_values(&array, "matrix_norm", at).checked()?;
+                    r.reduce(&values, ReduceOp::Sum, 1, Nan::Include)
+                }
+            }
         })
     }
 }
 
-/// The greatest element along a dimension, NaN before all others.
-fn greatest(array: &Array, dim: usize) -> Array {
-    use crate::graph::{Nan, ReduceOp};
-    array.reduce(ReduceOp::Max, dim, Nan::Include)
+/// The decomposition by singular values.
+fn svd(array: &Array, at: At) -> (Array, Array, Array) {
+    let all = packed(array, LinearOp::Svd { vectors: true }, "svd", at);
+    let sizes = |pages: &Pages<'_>| {
+        let (m, n) = pages.extents();
+        (m, n, m.min(n))
+    };
+    let left = read(array, &all, "svd", at, |pages| {
+        let (m, _, k) = sizes(pages);
+        pages.unpacked(&all, k..k + m * k, m, k)
+    });
+    let values = read(array, &all, "svd", at, |pages| pages.part(&all, 0..sizes(pages).2, 0..1));
+    let right = read(array, &all, "svd", at, |pages| {
+        let (m, n, k) = sizes(pages);
+        pages.unpacked(&all, k + m * k..k + m * k + n * k, n, k)
+    });
+    (left, values, right)
 }
 
-/// Which singular values of a matrix are not zero but for rounding.
-fn counted(values: &Array, meta: &Meta) -> Array {
+fn singular_values(array: &Array, name: &'static str, at: At) -> Array {
+    packed(array, LinearOp::Svd { vectors: false }, name, at)
+}
+
+/// The greatest sum of magnitudes along a dimension (0 or 1) of each page.
+pub(super) fn norm_of_lines(r: Recorder<'_>, array: &Array, dim: usize) -> Result<Array> {
+    let magnitudes = r.apply(ElementOp::Abs, &mut [array.into()])?;
+    greatest(r, &r.reduce(&magnitudes, ReduceOp::Sum, 1 << dim, Nan::Include)?, 1 - dim)
+}
+
+/// The greatest element along a dimension, NaN before all others.
+fn greatest(r: Recorder<'_>, array: &Array, dim: usize) -> Result<Array> {
+    r.reduce(array, ReduceOp::Max, 1 << dim, Nan::Include)
+}
+
+/// Whether each singular value is greater than rounding errors alone could make it.
+fn counted(r: Recorder<'_>, values: &Array, meta: &Meta) -> Result<Array> {
     let epsilon = if meta.dtype.is_wide() { f64::EPSILON } else { f32::EPSILON as f64 };
     let extent = meta.shape.dim(0).max(meta.shape.dim(1));
-    values.gt(&(greatest(values, 0) * (epsilon * extent as f64)))
-}
-
-fn square_packed(array: &Array, op: LinearOp, name: &'static str, at: At) -> Array {
-    derive(&[array], name, at, |home, _| packed(&Matrices::square(home, array, at)?.array, op, name, at).checked())
-}
-
-/// A part of what an op made of matrices.
-fn read(
-    array: &Array,
-    all: &Array,
-    name: &'static str,
-    at: At,
-    of: impl FnOnce(&Matrices<'_>) -> Result<Array>,
-) -> Array {
-    derive(&[array, all], name, at, |home, _| of(&Matrices::of(home, array, at)?))
+    let bound = r.binary(ElementOp::Mul, &greatest(r, values, 0)?, epsilon * extent as f64)?;
+    r.binary(ElementOp::Gt, values, &bound)
 }

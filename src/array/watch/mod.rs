@@ -19,7 +19,7 @@ mod log;
 mod partials;
 mod pull;
 mod push;
-mod recorder;
+pub(super) mod recorder;
 mod reductions;
 mod scans;
 mod spectra;

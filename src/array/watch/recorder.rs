@@ -1,4 +1,5 @@
-//! The ops that rules are written in: ordinary ops of the session, recorded at the line of the op that is differentiated.
+//! The ops that rules and other programs of several ops (linear algebra) are written in: ordinary ops of one session,
+//! recorded at the line that the caller names.
 //!
 //! In: arrays without faults. Out: arrays without faults, or the error of the op that could not be recorded.
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 /// Records ops of one session at one line.
 #[derive(Clone, Copy)]
-pub(super) struct Recorder<'a> {
+pub(in crate::array) struct Recorder<'a> {
     pub home: &'a Arc<Home>,
     pub at: At,
 }
