@@ -47,7 +47,8 @@ pub enum Cost {
     /// For each element a pass of a merge for each doubling of its line's length, in which the element is compared and
     /// moved with its index: 8 simple operations a pass.
     Sort,
-    /// For each element of the value, so many thirds of an operation for each row that is eliminated.
+    /// For each element of the matrix, or of the right sides of a system, so many thirds of an operation for each row that
+    /// is eliminated.
     Elimination {
         /// Thirds of an operation.
         thirds: u32,
@@ -129,7 +130,11 @@ pub fn operations<'m>(op: &Op, meta: &Meta, elements: usize, arg: impl Fn(usize)
     let (elements, length) = match op {
         Op::MatMul => (elements, arg(0).map_or(1, |a| a.shape.dim(1).max(1))),
         Op::ArgSort { dim, .. } => (elements, meta.shape.dim(*dim as usize)),
-        Op::Linear(_) => (meta.elements(), arg(0).map_or(1, |a| a.shape.dim(0).min(a.shape.dim(1)))),
+        Op::Linear(linear) => {
+            let (m, n) = arg(0).map_or((1, 1), |a| (a.shape.dim(0), a.shape.dim(1)));
+            let pages: usize = meta.shape.dims().iter().skip(2).product();
+            (pages * linear.cost_elements(m, n, meta.shape.dim(1)), m.min(n))
+        }
         Op::AssignIndex { dim } => {
             let count = arg(1).map_or(1, Meta::elements);
             let lines = dim.map_or(1, |dim| meta.shape.elements() / meta.shape.dim(dim as usize).max(1));
@@ -147,7 +152,23 @@ pub fn operations<'m>(op: &Op, meta: &Meta, elements: usize, arg: impl Fn(usize)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::ElementOp;
+    use crate::graph::{ElementOp, LinearOp, Shape, Triangle};
+
+    #[test]
+    fn a_factorisation_costs_what_its_matrix_asks_for_however_little_is_kept_of_it() {
+        let meta = |dims: &[usize]| Meta { dtype: DType::F64, shape: Shape::new(dims).unwrap() };
+        let cost = |op, value: &[usize], matrix: &[usize]| {
+            let matrix = meta(matrix);
+            operations(&Op::Linear(op), &meta(value), matrix.elements(), |_| Some(&matrix))
+        };
+        let cube = |n: f64| n * n * n;
+        assert_eq!(cost(LinearOp::Eigh { vectors: false }, &[90, 1, 2], &[90, 90, 2]), 2.0 * 9.0 * cube(90.0));
+        assert_eq!(cost(LinearOp::Eigh { vectors: true }, &[90, 91, 2], &[90, 90, 2]), 2.0 * 9.0 * cube(90.0));
+        assert_eq!(cost(LinearOp::Svd { vectors: false }, &[30, 1], &[90, 30]), 21.0 * 90.0 * 30.0 * 30.0);
+        // A page of the matrix serves all right sides.
+        let solve = LinearOp::SolveTriangular(Triangle::LOWER);
+        assert_eq!(cost(solve, &[60, 7, 5], &[60, 60]), 5.0 * 7.0 * 60.0 * 60.0);
+    }
 
     #[test]
     fn a_product_of_matrices_costs_as_much_as_its_products_and_sums() {

@@ -95,6 +95,16 @@ impl LinearOp {
         }
     }
 
+    /// Elements of a page for which `Cost::Elimination` counts, for pages of `[m, n]`: those of the right sides, of which a
+    /// system has `columns`, else those of the matrix.
+    pub fn cost_elements(self, m: usize, n: usize, columns: usize) -> usize {
+        match self {
+            LinearOp::SolveTriangular(_) => m * columns,
+            LinearOp::Cholesky | LinearOp::Lu | LinearOp::Qr { .. } => m * n,
+            LinearOp::Eigh { .. } | LinearOp::Eig | LinearOp::Svd { .. } => m * n,
+        }
+    }
+
     /// 32-bit words that a GPU needs beside the value, for so many pages of `[m, n]`: where the rows of a panel went,
     /// or the triangular factors of its reflections.
     pub fn scratch_words(self, dtype: DType, m: u64, n: u64, pages: u64) -> u64 {

@@ -71,8 +71,8 @@ impl Library {
     pub fn work(&self) -> Work {
         let (dtype, elements, length) = match *self {
             Library::Linear { op, dtype, m, n, columns, batch, .. } => {
-                let (rows, columns) = op.extents(m as usize, n as usize, columns as usize);
-                (dtype, rows as f64 * columns as f64 * batch as f64, m.min(n))
+                let elements = op.cost_elements(m as usize, n as usize, columns as usize);
+                (dtype, elements as f64 * batch as f64, m.min(n))
             }
             Library::MatMul { dtype, m, n, k, batch, .. } => (dtype, m as f64 * n as f64 * batch as f64, k),
             Library::ArgSort { dtype, before, len, after, .. } => {

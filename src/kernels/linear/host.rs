@@ -16,7 +16,7 @@ use faer::{MatMut, MatRef, Par};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// Multiplications of a page from which several threads are worth their meetings.
+/// Operations of a page from which several threads pay for their synchronisation.
 const SHARED_MIN: f64 = 4e6;
 
 /// A float that pages are made of.
@@ -86,7 +86,7 @@ pub fn run(
     Ok(())
 }
 
-/// Computes all pages; whether all of them have what was asked for.
+/// Computes all pages. Returns false where a page has no such factor or no solution.
 fn pages<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) -> Result<bool> {
     let &Library::Linear { op, m, n, columns, batch, stride_a, .. } = library else {
         panic!("LIB-1: {library:?} is no linear algebra");
@@ -95,20 +95,22 @@ fn pages<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) 
     let (rows, width) = op.extents(m, n, columns as usize);
     let size = rows * width;
     let a = operands[0].slice::<T>();
-    let b = if matches!(op, LinearOp::SolveTriangular(_)) { operands[1].slice::<T>() } else { &[] };
-    let output = operands.len().min(if b.is_empty() { 2 } else { 3 }) - 1;
+    let has_sides = matches!(op, LinearOp::SolveTriangular(_));
+    let b = if has_sides { operands[1].slice::<T>() } else { &[] };
+    let output = if has_sides { 2 } else { 1 };
     // SAFETY: the one place that writes the output, which is no other operand.
     let out = &mut unsafe { operands[output].slice_mut::<T>() }[..size * batch];
     let holds = AtomicBool::new(true);
     let one = |(page, out): (usize, &mut [T]), par: Par| -> Result<()> {
         let a = MatRef::from_column_major_slice(&a[page * stride..][..m * n], m, n);
-        let b = if b.is_empty() { b } else { &b[page * size..][..size] };
+        let b = if has_sides { &b[page * size..][..size] } else { b };
         if !compute(op, Page { a, b, par }, out)? {
             holds.store(false, Relaxed);
         }
         Ok(())
     };
-    let work = op.facts().cost.operations(size as f64, m.min(n) as u64);
+    let elements = op.cost_elements(m, n, columns as usize);
+    let work = op.facts().cost.operations(elements as f64, m.min(n) as u64);
     let threads = pool.threads();
     if threads > 1 && work >= SHARED_MIN && (batch < threads || work >= 16.0 * SHARED_MIN) {
         pool.install(|| out.chunks_mut(size).enumerate().try_for_each(|page| one(page, Par::rayon(threads))))?;
@@ -120,7 +122,7 @@ fn pages<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) 
     Ok(holds.into_inner())
 }
 
-/// Computes one page; whether it has what was asked for.
+/// Computes one page. Returns false where it has no such factor or no solution.
 fn compute<T: Real>(op: LinearOp, page: Page<'_, T>, out: &mut [T]) -> Result<bool> {
     match op {
         LinearOp::Cholesky => factors::cholesky(page, out),
