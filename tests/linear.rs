@@ -570,6 +570,36 @@ fn what_is_not_finite_ends_and_is_not_finite() {
 }
 
 #[test]
+fn reflections_lose_no_nan() {
+    for (device, runtime) in runtimes() {
+        let s = session(&runtime);
+        for dtype in [DType::F32, DType::F64] {
+            for column in [[1.0, f64::NAN], [0.0, f64::NAN], [f64::NAN, 1.0], [f64::NAN, 0.0]] {
+                let (q, r) = s.from_slice(&column, [2, 1]).unwrap().cast_to(dtype).qr();
+                assert!(values(&r)[0].is_nan(), "{device}, {dtype}, {column:?}");
+                assert!(values(&q).iter().any(|x| x.is_nan()) || column[1] == 0.0, "{device}, {dtype}, {column:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn matrices_of_many_rows_are_factored_without_a_loop_that_ends_early() {
+    for (device, runtime) in unfolded(|b| b) {
+        let s = session(&runtime);
+        let a = s.randn::<f32>([200_000, 2]);
+        let (q, r) = a.qr();
+        let error = wait((q.matmul(&r) - &a).norm(..).item::<f32>()).unwrap();
+        let size = wait(a.norm(..).item::<f32>()).unwrap();
+        assert!(error <= 1e-4 * size, "{device}: {error} of {size}");
+        let products = values(&q.t().matmul(&q));
+        for (got, wanted) in products.iter().zip([1.0, 0.0, 0.0, 1.0]) {
+            assert!((got - wanted).abs() < 1e-3, "{device}: {products:?}");
+        }
+    }
+}
+
+#[test]
 fn pages_meet_as_in_products() {
     for (device, runtime) in runtimes() {
         let s = session(&runtime);

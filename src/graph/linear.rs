@@ -1,7 +1,7 @@
 //! Factorisations of matrices and the steps that use them: what each is, and how its value is laid out.
 //!
 //! In: an op of linear algebra and the extents of its matrix. Out: the extents of its value, the scratch of its GPU
-//! side, whether a GPU runs it at all. An op works page by page: the first two dimensions are a matrix, all further
+//! side, whether a GPU runs it at all, and up to how many rows. An op works page by page: the first two dimensions are a matrix, all further
 //! ones count pages. A node has one value, so what a factorisation yields lies in one array, from which the program's
 //! methods (`array/linear/`) read their parts by views: nothing is computed twice.
 //! Must hold: LINEAR-1: a function of these numbers alone, so that the scheduler and the kernels agree.
@@ -10,6 +10,11 @@ use crate::dtype::DType;
 
 /// Columns that a GPU factors at a time by one workgroup where it searches pivots or makes reflections.
 pub const PANEL: u32 = 32;
+/// Rows of a matrix that a GPU takes reflections from: what applies them takes two turns of its loops for each 32 rows,
+/// and Mesa's software device ends loops silently after 65,535 (`kernels/linear/gpu`).
+pub const REFLECTED_ROWS_MAX: usize = 960_000;
+/// Rows of a matrix that a GPU eliminates: a column takes two turns for each 1,024 rows, and the same limit holds.
+pub const ELIMINATED_ROWS_MAX: usize = 30_000_000;
 
 /// A factorisation, or the solution of a triangular system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -114,6 +119,16 @@ impl LinearOp {
             LinearOp::Qr { .. } => m.min(n) * PANEL as u64 * pages * words,
             LinearOp::Cholesky | LinearOp::SolveTriangular(_) => 0,
             LinearOp::Eigh { .. } | LinearOp::Eig | LinearOp::Svd { .. } => 0,
+        }
+    }
+
+    /// Rows of a page that the kernels of a GPU take.
+    pub fn gpu_rows_max(self) -> usize {
+        match self {
+            LinearOp::Qr { .. } => REFLECTED_ROWS_MAX,
+            LinearOp::Lu => ELIMINATED_ROWS_MAX,
+            LinearOp::Cholesky | LinearOp::SolveTriangular(_) => usize::MAX,
+            LinearOp::Eigh { .. } | LinearOp::Eig | LinearOp::Svd { .. } => usize::MAX,
         }
     }
 

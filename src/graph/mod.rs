@@ -22,7 +22,7 @@ pub mod words;
 pub use crate::dtype::{DType, Element, Scalar};
 pub use facts::{Check, LibraryOp, OpClass, Reads, Yields};
 #[cfg(feature = "gpu")]
-pub use linear::PANEL;
+pub use linear::{ELIMINATED_ROWS_MAX, PANEL, REFLECTED_ROWS_MAX};
 pub use linear::{LinearOp, Triangle};
 pub use op::{
     Arg, DimSet, Dist, Fourier, Meta, Nan, Node, Op, Parts, RandomKey, ReduceOp, ScanOp, SliceDim, Spectrum, View,

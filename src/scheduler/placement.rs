@@ -123,6 +123,9 @@ pub fn capability(
     if let Some(reason) = op.is_of_the_host() {
         return Err(reason);
     }
+    if room::is_too_tall(op, meta) {
+        return Err(room::TOO_TALL);
+    }
     if room::scratch_words(op, args, lengths, meta) > u32::MAX as u64 {
         return Err("its scratch memory has more than 2^32 words");
     }

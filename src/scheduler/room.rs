@@ -17,6 +17,14 @@ pub(super) const NO_ROOM: &str = "its operands do not fit the device's memory to
 /// Why an op runs on the host whose kernel binds too much.
 pub(super) const NO_BINDINGS: &str = "its arrays lie in more pieces of memory than a kernel of this device binds";
 
+/// Why a factorisation runs on the host whose kernels would take too many turns.
+pub(super) const TOO_TALL: &str = "its matrix has more rows than the loops of a kernel may take";
+
+/// Whether an op's matrices, if it is a factorisation, have more rows than its kernels take.
+pub(super) fn is_too_tall(op: &Op, meta: &Meta) -> bool {
+    matches!(op, Op::Linear(linear) if meta.shape.dim(0) > linear.gpu_rows_max())
+}
+
 /// Storage buffers that an op in a kernel of its own binds, parameters and fault words included.
 pub(super) fn bindings(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> u64 {
     let facts = op.facts();

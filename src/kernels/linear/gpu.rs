@@ -5,8 +5,8 @@
 //! from the columns that follow ([`steps`], or [`reflections`] themselves). A page of `BLOCK` columns or fewer is one
 //! workgroup's from the beginning to the end, so that thousands of small pages are one dispatch.
 //!
-//! Must hold: LINALG-1; a loop takes at most 60,000 turns in an invocation, since software devices end it later
-//! ([`panel_width`]).
+//! Must hold: LINALG-1; all loops of a kernel take at most 60,000 turns in an invocation, since Mesa's software device
+//! ends loops silently after 65,535 ([`panel_width`], `LinearOp::gpu_rows_max`).
 
 mod cholesky;
 mod elimination;
@@ -74,7 +74,7 @@ struct Passes<'a> {
 
 /// A module's name and text, its operands and its parameters.
 struct Kernel<'k> {
-    /// Tells it from other modules of this dtype, all segments aside.
+    /// Names the module among those of one dtype; `Passes::add` appends the segments.
     name: String,
     /// The operands that it binds, with their names.
     operands: &'k [(u16, &'k str)],
@@ -169,9 +169,10 @@ impl Passes<'_> {
     }
 }
 
-/// Columns of a panel of `m` rows, of which a column takes `turns` turns for each 256 rows.
-fn panel_width(m: u32, turns: u32) -> u32 {
-    (TURNS_MAX / (m.div_ceil(256) * turns)).clamp(1, PANEL)
+/// The columns of a panel of `m` rows, so that its kernel stays within `TURNS_MAX`. A column takes `turns` turns of all
+/// loops for each 256 rows, and `fixed` turns besides.
+fn panel_width(m: u32, turns: u32, fixed: u32) -> u32 {
+    (TURNS_MAX / (m.div_ceil(256) * turns + fixed)).clamp(1, PANEL)
 }
 
 /// `at(i, j)`: the place of row `i` of column `j <= i` among the lower triangle's elements of `block` by `block`.

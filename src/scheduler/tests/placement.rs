@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::contract::device::{Costs, Features};
-use crate::graph::{SliceDim, View};
+use crate::graph::{LinearOp, SliceDim, View};
 
 #[test]
 fn host_means_host() {
@@ -50,6 +50,13 @@ fn a_gpu_runs_what_its_types_and_its_bindings_allow() {
     let power = Op::Apply(ElementOp::Pow);
     assert!(capability(&power, &[DType::I64, DType::F64], &[8, 1], &meta, &gpu).is_err());
     assert!(capability(&power, &[DType::F64, DType::I64], &[1, 8], &meta, &gpu).is_err(), "of any argument");
+    // Two columns of reflections, and as many beside them.
+    let tall = |rows: usize| {
+        let meta = Meta { dtype: DType::F32, shape: Shape::new(&[rows, 4]).unwrap() };
+        capability(&Op::Linear(LinearOp::Qr { full: false }), &[DType::F32], &[2 * rows], &meta, &gpu)
+    };
+    assert_eq!(tall(960_000), Ok(()));
+    assert_eq!(tall(960_001), Err("its matrix has more rows than the loops of a kernel may take"));
     let long = Meta { dtype: DType::U32, shape: Shape::new(&[1 << 31]).unwrap() };
     let sort = Op::ArgSort { dim: 0, descending: false };
     assert!(capability(&sort, &[DType::F32], &[long.elements()], &long, &gpu).is_err());

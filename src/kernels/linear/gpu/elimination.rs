@@ -5,9 +5,12 @@
 //! In: `[a, out, exchanged]`. Out: passes.
 
 use super::steps::{Matrix, Product, System, substitute, subtract};
-use super::{Kernel, Passes, panel_width};
+use super::{Kernel, Passes, TURNS_MAX, panel_width};
 use crate::error::Error;
-use crate::graph::PANEL;
+use crate::graph::{ELIMINATED_ROWS_MAX, PANEL};
+
+// The panel of one column: a search and a division.
+const _: () = assert!(ELIMINATED_ROWS_MAX / 1024 * 2 <= TURNS_MAX as usize);
 
 /// Columns of a panel whose effect on its later columns is taken together.
 const STRIP: u32 = 8;
@@ -22,7 +25,8 @@ pub(super) fn passes(made: &mut Passes<'_>) -> Result<(), Error> {
     let (_, one, ty) = made.literals();
     made.begin("lu", m, 0, &format!("select(select({one}, {ty}(i), j == columns), original, j < columns)"))?;
     let k = m.min(n);
-    let width = panel_width(m, 14);
+    // The search has 1,024 rows a turn, and so have the updates, once for each later column of the strip or the panel.
+    let width = panel_width(m, 3, 20);
     let place = |i: u32, j: u32| Matrix { operand: 1, first: i + m * j, down: 1, right: m, page };
     for first in (0..k).step_by(width as usize) {
         let size = width.min(k - first);

@@ -6,9 +6,11 @@
 //!
 //! In: `[a, out, t]`. Out: passes. The reflections' vectors stand below the diagonal until all is done.
 
-use super::{Kernel, Passes, panel_width};
+use super::{Kernel, Passes, TURNS_MAX, panel_width};
 use crate::error::Error;
-use crate::graph::PANEL;
+use crate::graph::{PANEL, REFLECTED_ROWS_MAX};
+
+const _: () = assert!(REFLECTED_ROWS_MAX / 32 * 2 <= TURNS_MAX as usize);
 
 /// The passes over `[a, out, t]`; the orthogonal factor has `q` columns.
 pub(super) fn passes(made: &mut Passes<'_>, q: u32) -> Result<(), Error> {
@@ -16,8 +18,8 @@ pub(super) fn passes(made: &mut Passes<'_>, q: u32) -> Result<(), Error> {
     let (zero, one, _) = made.literals();
     made.begin("qr", m, q, &format!("select(select({zero}, {one}, i == j), original, j >= first)"))?;
     let k = m.min(n);
-    // Both sums and both updates of a column are by 32 lanes, eight columns at a time.
-    let width = panel_width(m, 70);
+    // Three loops over a column have 1,024 rows a turn, two 128; trees and the triangle take the fixed turns.
+    let width = panel_width(m, 5, 60);
     let panels = || (0..k).step_by(width as usize).map(|first| (first, width.min(k - first)));
     for (first, size) in panels() {
         panel(made, q, first, size)?;
@@ -48,7 +50,7 @@ fn panel(made: &mut Passes<'_>, q: u32, first: u32, size: u32) -> Result<(), Err
     let columns = places(256) + &each(&|r| format!("            let x{r} = load_result(column + i{r});\n"));
     let greater = each(&|r| format!("            if (live{r}) {{ greatest = max(greatest, abs(x{r})); }}\n"));
     let squares =
-        each(&|r| format!("            if (live{r}) {{ square = square + (x{r} / greatest) * (x{r} / greatest); }}\n"));
+        each(&|r| format!("            if (live{r}) {{ square = square + (x{r} / unit) * (x{r} / unit); }}\n"));
     let divided = each(&|r| format!("            if (live{r}) {{ store_result(column + i{r}, x{r} / divisor); }}\n"));
     let vectors = places(32)
         + &each(&|r| {
@@ -104,11 +106,11 @@ fn panel(made: &mut Passes<'_>, q: u32, first: u32, size: u32) -> Result<(), Err
         workgroupBarrier();
         greatest = sums[0];
         workgroupBarrier();
+        // A maximum may leave out NaN, a sum does not.
+        let unit = select({one}, greatest, greatest > {zero});
         var square: {ty} = {zero};
-        if (greatest > {zero}) {{
-            for (var start = row + 1u + lid; start < rows; start += 1024u) {{
-{columns}{squares}            }}
-        }}
+        for (var start = row + 1u + lid; start < rows; start += 1024u) {{
+{columns}{squares}        }}
         sums[lid] = square;
         for (var half = 128u; half > 0u; half = half >> 1u) {{
             workgroupBarrier();
@@ -121,7 +123,7 @@ fn panel(made: &mut Passes<'_>, q: u32, first: u32, size: u32) -> Result<(), Err
         var value = head;
         var divisor: {ty} = {one};
         // Where all below is zero, nothing is reflected.
-        if (greatest > {zero}) {{
+        if (!(square == {zero})) {{
             let scale = max(greatest, abs(head));
             let below = greatest / scale;
             let above = head / scale;
@@ -184,7 +186,8 @@ fn panel(made: &mut Passes<'_>, q: u32, first: u32, size: u32) -> Result<(), Err
 }
 
 /// Applies a panel's reflections, or their inverse, to `count` columns of the output from `to` on: a workgroup has 32
-/// columns, an invocation four elements of their products with the vectors, then of a tile of rows.
+/// columns, an invocation four elements of their products with the vectors, then of a tile of rows. Its loops take two
+/// turns for each 32 rows: what loads a tile is written out.
 fn apply(
     made: &mut Passes<'_>,
     q: u32,
@@ -211,8 +214,10 @@ fn apply(
         })
         .collect();
     let put = |array: &str| each(&|c| format!("    {array}[(quad + {c}u) * 32u + lane] = s{c};\n"));
-    let load_vectors = format!(
-        "        for (var e = lid; e < 1024u; e += 256u) {{
+    let load_vectors = each(&|part| {
+        format!(
+            "        {{
+            let e = lid + {0}u;
             let r = e % 32u;
             let s = e / 32u;
             let i = start + r;
@@ -223,8 +228,24 @@ fn apply(
             }}
             {tile} = v;
         }}
-"
-    );
+",
+            256 * part
+        )
+    });
+    let load_columns = each(&|part| {
+        format!(
+            "        {{
+            let e = lid + {0}u;
+            let i = start + e % 32u;
+            let c = first_column + e / 32u;
+            var value: {ty} = {zero};
+            if (i < rows && c < count) {{ value = load_result(base + i + rows * (to + c)); }}
+            columns[e] = value;
+        }}
+",
+            256 * part
+        )
+    });
     let stored = each(&|c| {
         format!(
             "        if (start + lane < rows && first_column + quad + {c}u < count) {{
@@ -242,14 +263,7 @@ fn apply(
     let lane = lid % 32u;
     let quad = lid / 32u * 4u;
 {sums}    for (var start = first; start < rows; start += 32u) {{
-{load_vectors}        for (var e = lid; e < 1024u; e += 256u) {{
-            let i = start + e % 32u;
-            let c = first_column + e / 32u;
-            var value: {ty} = {zero};
-            if (i < rows && c < count) {{ value = load_result(base + i + rows * (to + c)); }}
-            columns[e] = value;
-        }}
-        workgroupBarrier();
+{load_vectors}{load_columns}        workgroupBarrier();
 {terms}        workgroupBarrier();
     }}
 {put_columns}    for (var e = lid; e < 1024u; e += 256u) {{

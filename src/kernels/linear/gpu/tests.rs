@@ -48,9 +48,19 @@ fn a_blocked_factorisation_takes_a_few_passes_for_each_panel() {
 
 #[test]
 fn panels_of_tall_matrices_are_narrow_where_loops_would_be_long() {
-    assert_eq!(panel_width(4096, 14), PANEL);
-    for rows in [1, 1000, 100_000, 1_000_000] {
-        let width = panel_width(rows, 14);
-        assert!((1..=PANEL).contains(&width) && (width == 1 || width * rows.div_ceil(256) * 14 <= TURNS_MAX));
+    // Turns of a panel of reflections and of elimination, as their texts have them: at most 5 and 3 for each 256 rows of a
+    // column, and trees besides.
+    for (turns, fixed) in [(5, 60), (3, 20)] {
+        assert_eq!(panel_width(4096, turns, fixed), PANEL);
+        for rows in [1u32, 1000, 100_000, 960_000] {
+            let width = panel_width(rows, turns, fixed);
+            let taken = |width: u32| width * (rows.div_ceil(256) * turns + fixed);
+            assert!((1..=PANEL).contains(&width) && taken(width) <= TURNS_MAX, "{rows}: {width}");
+            assert!(width == PANEL || taken(width + 1) > TURNS_MAX, "{rows}: {width}");
+        }
     }
+    // 29 columns of 100,000 rows are one panel.
+    let passes = passes(&library(LinearOp::Qr { full: false }, DType::F32, 100_000, 29, 0), &[1; 4], 30).unwrap();
+    let panels = passes.iter().filter(|pass| pass.key.contains("qr panel")).count();
+    assert_eq!(panels, 1);
 }
