@@ -21,6 +21,8 @@ use crate::kernels::wgsl::types::{one, storage, zero};
 
 /// Rows and columns of a block on the diagonal that one workgroup factors, or solves with.
 const BLOCK: u32 = 64;
+/// Rows that an invocation of a panel's workgroup has at a time.
+const ROWS: u32 = 4;
 /// Turns of all loops that an invocation may take.
 const TURNS_MAX: u32 = 60_000;
 
@@ -40,6 +42,8 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
         batch,
         stride_a,
         page: rows as u32 * width as u32,
+        output: if matches!(op, LinearOp::SolveTriangular(_)) { 2 } else { 1 },
+        scratch: storage(library.scratch_dtype()),
         segments,
         segment_shift,
         passes: Vec::new(),
@@ -67,6 +71,10 @@ struct Passes<'a> {
     stride_a: u32,
     /// Elements of a page of the output.
     page: u32,
+    /// The operand that is written; scratch follows it.
+    output: u16,
+    /// The type of an element of the scratch.
+    scratch: &'static str,
     segments: &'a [u8],
     segment_shift: u32,
     passes: Vec<Pass>,
@@ -101,9 +109,8 @@ impl Passes<'_> {
         let ty = storage(self.dtype);
         let bound: Vec<u8> = kernel.operands.iter().map(|&(operand, _)| self.segments[operand as usize]).collect();
         let mut module = Module::new();
-        for (&(_, name), &segments) in kernel.operands.iter().zip(&bound) {
-            // Positions of rows are words.
-            module.operand(name, if name == "exchanged" { "u32" } else { ty }, segments);
+        for (&(operand, name), &segments) in kernel.operands.iter().zip(&bound) {
+            module.operand(name, if operand > self.output { self.scratch } else { ty }, segments);
         }
         if kernel.faults {
             module.atomics("faults");
@@ -167,6 +174,28 @@ impl Passes<'_> {
     fn literals(&self) -> (&'static str, &'static str, &'static str) {
         (zero(self.dtype), one(self.dtype), storage(self.dtype))
     }
+}
+
+/// `i0`, `i1` …: the rows of a turn that begins with `start`, `apart` from each other, and whether they are `live`. An
+/// invocation loads all of them before it waits for one.
+fn rows_apart(apart: u32) -> String {
+    let row = |t: u32| {
+        format!(
+            "            let live{t} = start + {0}u < rows;\n            let i{t} = min(start + {0}u, rows - 1u);\n",
+            apart * t
+        )
+    };
+    (0..ROWS).map(row).collect()
+}
+
+/// Brings what 256 invocations have to the first one; `combine` takes that of `lid + half` into that of `lid`.
+fn tree(combine: &str) -> String {
+    format!(
+        "        for (var half = 128u; half > 0u; half = half >> 1u) {{
+            workgroupBarrier();
+{combine}        }}
+"
+    )
 }
 
 /// The columns of a panel of `m` rows, so that its kernel stays within `TURNS_MAX`. A column takes `turns` turns of all

@@ -5,7 +5,7 @@
 //! In: `[a, out, exchanged]`. Out: passes.
 
 use super::steps::{Matrix, Product, System, substitute, subtract};
-use super::{Kernel, Passes, TURNS_MAX, panel_width};
+use super::{Kernel, Passes, ROWS, TURNS_MAX, panel_width, rows_apart, tree};
 use crate::error::Error;
 use crate::graph::{ELIMINATED_ROWS_MAX, PANEL};
 
@@ -14,8 +14,6 @@ const _: () = assert!(ELIMINATED_ROWS_MAX / 1024 * 2 <= TURNS_MAX as usize);
 
 /// Columns of a panel whose effect on its later columns is taken together.
 const STRIP: u32 = 8;
-/// Rows that an invocation of a panel's workgroup has at a time.
-const ROWS: u32 = 4;
 /// Columns in which a workgroup exchanges rows.
 const EXCHANGED: u32 = 8;
 
@@ -45,14 +43,8 @@ pub(super) fn passes(made: &mut Passes<'_>) -> Result<(), Error> {
 /// Factors a panel of columns. The greatest magnitude of a column is its pivot, the first of equals; NaN is none.
 fn panel(made: &mut Passes<'_>, first: u32, size: u32) -> Result<(), Error> {
     let (zero, one, ty) = made.literals();
-    // Several rows of an invocation at a time, so that it waits for all of them at once.
     let each = |text: &dyn Fn(u32) -> String| (0..ROWS).map(text).collect::<String>();
-    let places = each(&|t| {
-        format!(
-            "            let live{t} = start + {0}u < rows;\n            let i{t} = min(start + {0}u, rows - 1u);\n",
-            256 * t
-        )
-    });
+    let places = rows_apart(256);
     let magnitudes = each(&|t| format!("            let m{t} = abs(load_result(column + i{t}));\n"));
     let greater = each(&|t| {
         format!(
@@ -73,6 +65,17 @@ fn panel(made: &mut Passes<'_>, first: u32, size: u32) -> Result<(), Error> {
         let terms: String = (0..STRIP).map(|s| format!(" - l{t}_{s} * above[{}u + c]", s * PANEL)).collect();
         format!("                if (live{t}) {{ store_result(to + i{t}, x{t}{terms}); }}\n")
     });
+    let search = tree(
+        "            if (lid < half) {
+                let other = magnitudes[lid + half];
+                let own = magnitudes[lid];
+                if (other > own || (other == own && places[lid + half] < places[lid])) {
+                    magnitudes[lid] = other;
+                    places[lid] = places[lid + half];
+                }
+            }
+",
+    );
     let stride = 256 * ROWS;
     let main = format!(
         "    if (index >= batch) {{ return; }}
@@ -86,18 +89,7 @@ fn panel(made: &mut Passes<'_>, first: u32, size: u32) -> Result<(), Error> {
 {places}{magnitudes}{greater}        }}
         magnitudes[lid] = greatest;
         places[lid] = at;
-        for (var half = 128u; half > 0u; half = half >> 1u) {{
-            workgroupBarrier();
-            if (lid < half) {{
-                let other = magnitudes[lid + half];
-                let own = magnitudes[lid];
-                if (other > own || (other == own && places[lid + half] < places[lid])) {{
-                    magnitudes[lid] = other;
-                    places[lid] = places[lid + half];
-                }}
-            }}
-        }}
-        workgroupBarrier();
+{search}        workgroupBarrier();
         let pivot_row = places[0];
         // The panel's columns, and the column that holds the order of the rows.
         if (lid <= size && pivot_row != row) {{

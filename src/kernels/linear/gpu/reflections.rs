@@ -6,7 +6,7 @@
 //!
 //! In: `[a, out, t]`. Out: passes. The reflections' vectors stand below the diagonal until all is done.
 
-use super::{Kernel, Passes, TURNS_MAX, panel_width};
+use super::{Kernel, Passes, TURNS_MAX, panel_width, rows_apart, tree};
 use crate::error::Error;
 use crate::graph::{PANEL, REFLECTED_ROWS_MAX};
 
@@ -33,26 +33,30 @@ pub(super) fn passes(made: &mut Passes<'_>, q: u32) -> Result<(), Error> {
     clear(made, q)
 }
 
+/// Parameters of the passes over a panel; `q` columns are left of the upper factor.
+fn sizes(made: &Passes<'_>, q: u32, first: u32, size: u32) -> [(&'static str, u32); 7] {
+    [
+        ("batch", made.batch),
+        ("page_elements", made.page),
+        ("rows", made.m),
+        ("left", q),
+        ("steps", made.m.min(made.n)),
+        ("first", first),
+        ("size", size),
+    ]
+}
+
 /// Makes the reflections of a panel, and their triangle.
 fn panel(made: &mut Passes<'_>, q: u32, first: u32, size: u32) -> Result<(), Error> {
     let (zero, one, ty) = made.literals();
     let each = |text: &dyn Fn(u32) -> String| (0..4).map(text).collect::<String>();
     let sums = each(&|t| format!("        var d{t}: {ty} = {zero};\n"));
-    // Several rows of an invocation at a time, so that it waits for all of them at once.
-    let places = |apart: u32| {
-        each(&|r| {
-            format!(
-                "            let live{r} = start + {0}u < rows;\n            let i{r} = min(start + {0}u, rows - 1u);\n",
-                apart * r
-            )
-        })
-    };
-    let columns = places(256) + &each(&|r| format!("            let x{r} = load_result(column + i{r});\n"));
+    let columns = rows_apart(256) + &each(&|r| format!("            let x{r} = load_result(column + i{r});\n"));
     let greater = each(&|r| format!("            if (live{r}) {{ greatest = max(greatest, abs(x{r})); }}\n"));
     let squares =
         each(&|r| format!("            if (live{r}) {{ square = square + (x{r} / unit) * (x{r} / unit); }}\n"));
     let divided = each(&|r| format!("            if (live{r}) {{ store_result(column + i{r}, x{r} / divisor); }}\n"));
-    let vectors = places(32)
+    let vectors = rows_apart(32)
         + &each(&|r| {
             format!(
                 "            let x{r} = load_result(column + i{r});\n            let v{r} = select({zero}, select(x{r}, {one}, i{r} == row), live{r});\n"
@@ -86,6 +90,8 @@ fn panel(made: &mut Passes<'_>, q: u32, first: u32, size: u32) -> Result<(), Err
             256 * t
         )
     });
+    let maximum = tree("            if (lid < half) { sums[lid] = max(sums[lid], sums[lid + half]); }\n");
+    let sum = tree("            if (lid < half) { sums[lid] = sums[lid] + sums[lid + half]; }\n");
     let main = format!(
         "    if (index >= batch) {{ return; }}
     let base = index * page_elements + rows * left;
@@ -99,11 +105,7 @@ fn panel(made: &mut Passes<'_>, q: u32, first: u32, size: u32) -> Result<(), Err
         for (var start = row + 1u + lid; start < rows; start += 1024u) {{
 {columns}{greater}        }}
         sums[lid] = greatest;
-        for (var half = 128u; half > 0u; half = half >> 1u) {{
-            workgroupBarrier();
-            if (lid < half) {{ sums[lid] = max(sums[lid], sums[lid + half]); }}
-        }}
-        workgroupBarrier();
+{maximum}        workgroupBarrier();
         greatest = sums[0];
         workgroupBarrier();
         // A maximum may leave out NaN, a sum does not.
@@ -112,11 +114,7 @@ fn panel(made: &mut Passes<'_>, q: u32, first: u32, size: u32) -> Result<(), Err
         for (var start = row + 1u + lid; start < rows; start += 1024u) {{
 {columns}{squares}        }}
         sums[lid] = square;
-        for (var half = 128u; half > 0u; half = half >> 1u) {{
-            workgroupBarrier();
-            if (lid < half) {{ sums[lid] = sums[lid] + sums[lid + half]; }}
-        }}
-        workgroupBarrier();
+{sum}        workgroupBarrier();
         square = sums[0];
         let head = load_result(column + row);
         var tau: {ty} = {zero};
@@ -161,15 +159,7 @@ fn panel(made: &mut Passes<'_>, q: u32, first: u32, size: u32) -> Result<(), Err
     for (var e = lid; e < {PANEL}u * size; e += 256u) {{ store_triangles({PANEL}u * (index * steps + first) + e, triangle[e]); }}
 "
     );
-    let params = [
-        ("batch", made.batch),
-        ("page_elements", made.page),
-        ("rows", made.m),
-        ("left", q),
-        ("steps", made.m.min(made.n)),
-        ("first", first),
-        ("size", size),
-    ];
+    let params = sizes(made, q, first, size);
     made.add(Kernel {
         name: "qr panel".to_owned(),
         operands: &[(1, "result"), (2, "triangles")],
@@ -286,18 +276,8 @@ fn apply(
         multiplied = each(&|c| format!("        s{c} = s{c} + t * columns[(quad + {c}u) * 32u + s];\n")),
     );
     let groups = count.div_ceil(32);
-    let params = [
-        ("batch", made.batch),
-        ("page_elements", made.page),
-        ("rows", made.m),
-        ("left", q),
-        ("steps", made.m.min(made.n)),
-        ("first", first),
-        ("size", size),
-        ("to", to),
-        ("count", count),
-        ("groups_of_page", groups),
-    ];
+    let mut params = sizes(made, q, first, size).to_vec();
+    params.extend([("to", to), ("count", count), ("groups_of_page", groups)]);
     made.add(Kernel {
         name: format!("qr apply {inverse}"),
         operands: &[(1, "result"), (2, "triangles")],

@@ -1,4 +1,4 @@
-//! What blocked algorithms share: substitution with a block on the diagonal, and subtracting a product.
+//! Passes that all blocked algorithms use: substitution with a block on the diagonal, and subtracting a product.
 //!
 //! In: where matrices lie in an operand. Out: passes. An upper triangle is a lower one read backwards, and a transposed
 //! one has its distances exchanged, so that there is one substitution for all of them: distances are words that wrap.
@@ -48,9 +48,9 @@ pub(super) struct System {
     pub sides: Matrix,
     /// Unknowns of a side: at most `BLOCK`.
     pub size: u32,
-    /// Sides.
+    /// The number of right sides.
     pub count: u32,
-    /// The diagonal is ones.
+    /// Whether the diagonal is taken for ones.
     pub unit: bool,
 }
 
@@ -94,7 +94,7 @@ pub(super) fn solve(made: &mut Passes<'_>, triangle: Triangle, count: u32) -> Re
     Ok(())
 }
 
-/// The right sides, where the solution will be.
+/// Copies the right sides to the output, where they become the solution.
 fn copy(made: &mut Passes<'_>) -> Result<(), Error> {
     let elements = made.page as u64 * made.batch as u64;
     made.add(Kernel {
@@ -109,7 +109,7 @@ fn copy(made: &mut Passes<'_>) -> Result<(), Error> {
     })
 }
 
-/// The names under which a kernel reads its left operand, and the operands that it binds.
+/// Names the left operand in the kernel, and lists the operands that the kernel binds.
 fn operands(left: Matrix, to: Matrix) -> (&'static str, Vec<(u16, &'static str)>) {
     // A buffer is bound once.
     if left.operand == to.operand {
@@ -119,8 +119,8 @@ fn operands(left: Matrix, to: Matrix) -> (&'static str, Vec<(u16, &'static str)>
     }
 }
 
-/// Solves with a block on the diagonal: a workgroup has the block and some sides, of which an invocation has an unknown
-/// of each fourth. Where it `checks`, a zero on the diagonal is a fault.
+/// Solves a system with a block on the diagonal. A workgroup holds the block and `width` right sides; an invocation
+/// computes one unknown of every fourth side. Where it `checks`, a zero on the diagonal is a fault.
 pub(super) fn substitute(made: &mut Passes<'_>, system: System, checks: bool) -> Result<(), Error> {
     let System { triangle, sides, size, count, unit } = system;
     let (zero, _, ty) = made.literals();
@@ -162,7 +162,8 @@ pub(super) fn substitute(made: &mut Passes<'_>, system: System, checks: bool) ->
     let base = x_first + page * x_page + i * x_down + first * x_right;
 {declared}{loaded}    workgroupBarrier();
     for (var k = 0u; k < size; k += 1u) {{
-        // Two halves by turns: who is a step ahead writes where nobody reads.
+        // `known` has two halves that take turns, so that an invocation one step ahead does not overwrite what others
+        // still read.
         let half = (k & 1u) * {width}u + quarter;
         if (i == k) {{
             let pivot = block[at(k, k)];
@@ -209,7 +210,7 @@ pub(super) fn substitute(made: &mut Passes<'_>, system: System, checks: bool) ->
     })
 }
 
-/// Takes a product from a matrix, by tiles; of a `lower` triangle, nothing above the diagonal.
+/// Subtracts a product from a matrix, tile by tile. With `lower`, elements above the diagonal are left as they are.
 pub(super) fn subtract(made: &mut Passes<'_>, product: Product, lower: bool) -> Result<(), Error> {
     let Product { to, left, right, rows, columns, terms } = product;
     let (zero, _, ty) = made.literals();
