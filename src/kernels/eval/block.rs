@@ -286,7 +286,9 @@ impl Frame<'_> {
         if fold.rows.is_empty() {
             return;
         }
-        let InstOp::Reduce { monoid, args } = &self.kernel.insts[fold.inst as usize].op else { return };
+        let InstOp::Reduce { monoid, args } = &self.kernel.insts[fold.inst as usize].op else {
+            panic!("IR-5: instruction {} is no fold", fold.inst);
+        };
         let dtype = self.kernel.inst(args[0]).dtype;
         let rows = std::mem::take(&mut fold.rows);
         // SAFETY: accumulators hold the lanes, and so does each row, which `reduce` found in an operand.

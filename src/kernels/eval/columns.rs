@@ -1,6 +1,7 @@
 //! The columns of a map, one after the other: the lines that its indices are, and the segments that have a pass each.
 //!
-//! In: a launch, and what is known of its kernel (`peel`). Out: evaluated rows of columns. Must hold: as in `peel`.
+//! In: a launch, and what is known of its kernel (`peel`). Out: evaluated rows of columns. Must hold: an evaluated column has
+//! the values that the whole pass computes (`peel`).
 
 use super::frame::{Frame, Place, Scene, Value};
 use super::index::{self, Piece};

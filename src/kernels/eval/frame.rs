@@ -121,10 +121,8 @@ pub(super) struct Frame<'a> {
     pub staged: SmallVec<[(u32, *const u8); 2]>,
     /// Blocks evaluated.
     pub blocks: u64,
-    /// Of a loop: parameter words between the first turn's row and that of the turn in hand.
+    /// In a loop's kernel: how many parameter words after the first turn's row the current turn's row begins.
     pub row: usize,
-    /// Of a loop: what becomes of its carried values, until all of them are known.
-    pub kept: SmallVec<[(u32, Value); 8]>,
     register_bytes: usize,
     arena: Arena,
 }
@@ -162,7 +160,6 @@ impl<'a> Frame<'a> {
             staged: SmallVec::new(),
             blocks: 0,
             row: 0,
-            kept: SmallVec::new(),
             register_bytes,
             arena,
         }

@@ -6,6 +6,7 @@
 
 use super::frame::{Frame, Place, Value};
 use crate::kernels::ir::Rolled;
+use smallvec::SmallVec;
 
 impl Frame<'_> {
     /// Evaluates the stage of a loop at a place that is a block or a part of one.
@@ -40,6 +41,8 @@ impl Frame<'_> {
 
     /// Makes the values that a turn left those with which the next one begins.
     fn carry_over(&mut self, rolled: &Rolled, set: usize, lanes: usize) {
+        // The carried values of the next turn, until all of them are known.
+        let mut next = SmallVec::<[(u32, Value); 8]>::new();
         for (number, carry) in rolled.carries.iter().enumerate() {
             self.materialise(carry.next, lanes);
             let value = match self.value(carry.next) {
@@ -53,9 +56,9 @@ impl Frame<'_> {
                 }
                 other => other,
             };
-            self.kept.push((carry.here.0, value));
+            next.push((carry.here.0, value));
         }
-        while let Some((at, value)) = self.kept.pop() {
+        for (at, value) in next {
             self.set(at as usize, value);
         }
     }

@@ -34,8 +34,7 @@ pub(super) struct Stage {
     pub chains: Vec<Option<Box<Chain>>>,
     /// Loads whose block must be a copy, since the operand is written before the value is used up.
     pub copied: Vec<bool>,
-    /// How many of the order's instructions, those at its beginning, are evaluated before the turns of a loop. All others
-    /// are evaluated in each turn.
+    /// The first `once` instructions of `order` are evaluated once, before a loop's turns; the others in each turn.
     pub once: usize,
     /// Instructions whose values are numbers of a loop's turn, in order.
     pub numbers: Vec<u32>,
@@ -89,7 +88,7 @@ impl Passes {
     }
 }
 
-/// What a loop's turns leave to the next ones.
+/// The values that each turn of a loop hands to the next one.
 pub(super) fn carried(kernel: &Kernel) -> impl Iterator<Item = Val> + '_ {
     kernel.rolled.iter().flat_map(|rolled| &rolled.carries).map(|carry| carry.next)
 }
