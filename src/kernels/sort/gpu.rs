@@ -2,13 +2,14 @@
 //! one pass, which compares pairs (key, position). Longer lines are sorted by digits: in one pass up to `SORT_TILE`
 //! elements (`tile`), beyond in several (`radix`).
 //!
-//! In: sizes. Out: passes over `[keys, out]`, or over `[keys, out, scratch]` for the longest lines. Short lines are padded to
-//! a power of two; padding has positions from `len` on and sorts last, and several lines share a block.
+//! In: sizes. Out: passes over `[keys, out]`, or over `[keys, out, scratch]` for the longest lines. Short lines are
+//! padded to a power of two; padding has positions from `len` on and sorts last, and several lines share a block.
 //! Parameters from `OWN_WORDS` on: before, len, lines, log2 of the padded length, 1 for descending.
 //!
 //! Must hold: keys become unsigned integers of the same order. NaN is the greatest, and -0 equals 0. In the network the
 //! position breaks ties, so that no two elements are equal and the sort is stable.
 
+use super::radix::{BEFORE, LEN, LINES, key_function};
 use super::{radix, tile};
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
@@ -17,11 +18,7 @@ use crate::kernels::library::{Library, Pass};
 use crate::kernels::wgsl::pieces::{Module, OWN_WORDS, grid_of, segments_key};
 use crate::kernels::wgsl::types::storage;
 
-const BEFORE: usize = OWN_WORDS;
-const LEN: usize = OWN_WORDS + 1;
-const LINES: usize = OWN_WORDS + 2;
 const PADDED_LOG2: usize = OWN_WORDS + 3;
-const DESCENDING: usize = OWN_WORDS + 4;
 
 /// The passes of an argsort.
 ///
@@ -86,19 +83,18 @@ pub(super) fn ordered(dtype: DType) -> &'static str {
     }
 }
 
-/// A module with the operands and the functions `key(line, position)` and `in_order(..)`.
+/// A module with the operands and the functions `padded_key(line, position)` and `in_order(..)`.
 fn common(dtype: DType, segments: [u8; 2]) -> Module {
     let mut module = Module::new();
     module.operand("keys", storage(dtype), segments[0]);
     module.operand("result", "u32", segments[1]);
-    let (key, ordered) = (key_type(dtype), ordered(dtype));
+    let key = key_type(dtype);
     let zero = if dtype.is_wide() { "0lu" } else { "0u" };
+    module.add(&key_function(dtype));
     module.add(&format!(
-        "fn key(line: u32, position: u32) -> {key} {{
+        "fn padded_key(line: u32, position: u32) -> {key} {{
     if (position >= params[{LEN}] || line >= params[{LINES}]) {{ return {zero}; }}
-    let before = params[{BEFORE}];
-    let x = load_keys(line % before + before * (position + params[{LEN}] * (line / before)));
-{ordered}    return select(k, ~k, params[{DESCENDING}] == 1u);
+    return key(line, position);
 }}
 fn in_order(p: u32, p_key: {key}, q: u32, q_key: {key}) -> bool {{
     let p_pads = p >= params[{LEN}];
@@ -127,7 +123,7 @@ fn block(dtype: DType, segments: [u8; 2]) -> String {
         let element = start + slot;
         let position = element & mask;
         places[slot] = position;
-        sorted[slot] = key(element >> padded_log2, position);
+        sorted[slot] = padded_key(element >> padded_log2, position);
     }}
     for (var stage = 2u; stage <= mask + 1u; stage = stage << 1u) {{
         for (var step = stage >> 1u; step > 0u; step = step >> 1u) {{
