@@ -29,8 +29,7 @@ pub(super) fn cholesky<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T])
 /// Both triangular factors, and the order of the rows.
 pub(super) fn lu<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T]) -> Result<()> {
     let (m, n) = (a.nrows(), a.ncols());
-    let (factors, order) = out.split_at_mut(m * n);
-    let mut factors = MatMut::from_column_major_slice_mut(factors, m, n);
+    let mut factors = MatMut::from_column_major_slice_mut(&mut out[..m * n], m, n);
     factors.copy_from(a);
     let (mut rows, mut inverse) = (vec![0usize; m], vec![0usize; m]);
     let mut room = memory(partial::lu_in_place_scratch::<usize, T>(m, n, par, Default::default()))?;
@@ -40,8 +39,9 @@ pub(super) fn lu<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T]) -> Re
     // `faer` divides by a pivot that is zero.
     if (0..m.min(n)).any(|i| factors[(i, i)] == T::ZERO || !factors[(i, i)].is_number()) {
         factors.copy_from(a);
-        is_odd = eliminate(factors, &mut rows);
+        is_odd = eliminate(&mut out[..m * n], m, &mut rows);
     }
+    let order = &mut out[m * n..];
     let (rows_out, signs) = order.split_at_mut(m);
     for (to, &row) in rows_out.iter_mut().zip(&rows) {
         *to = T::position(row);
@@ -53,37 +53,36 @@ pub(super) fn lu<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T]) -> Re
     Ok(())
 }
 
-/// Factors in place, column after column: a column of zeros alone is left as it is. Whether the number of exchanges is
-/// odd.
-fn eliminate<T: Real>(mut a: MatMut<'_, T>, rows: &mut [usize]) -> bool {
-    let (m, n) = (a.nrows(), a.ncols());
+/// Factors columns of `m` elements in place, one after the other: a column of zeros alone is left as it is. Returns whether
+/// the number of exchanges is odd.
+fn eliminate<T: Real>(a: &mut [T], m: usize, rows: &mut [usize]) -> bool {
     rows.iter_mut().enumerate().for_each(|(i, row)| *row = i);
     let mut is_odd = false;
-    for j in 0..m.min(n) {
+    for j in 0..m.min(a.len() / m) {
+        let (done, later) = a.split_at_mut(m * (j + 1));
+        let (before, own) = done.split_at_mut(m * j);
         let mut pivot = j;
         for i in j + 1..m {
-            if a[(i, j)].magnitude() > a[(pivot, j)].magnitude() {
+            if own[i].magnitude() > own[pivot].magnitude() {
                 pivot = i;
             }
         }
         if pivot != j {
             is_odd = !is_odd;
             rows.swap(pivot, j);
-            for c in 0..n {
-                (a[(j, c)], a[(pivot, c)]) = (a[(pivot, c)], a[(j, c)]);
-            }
+            own.swap(pivot, j);
+            before.chunks_exact_mut(m).chain(later.chunks_exact_mut(m)).for_each(|column| column.swap(pivot, j));
         }
-        let of = a[(j, j)];
+        let of = own[j];
         if of == T::ZERO {
             continue;
         }
-        for i in j + 1..m {
-            a[(i, j)] /= of;
-        }
-        for c in j + 1..n {
-            let above = a[(j, c)];
-            for i in j + 1..m {
-                a[(i, c)] = a[(i, c)] - a[(i, j)] * above;
+        let factors = &mut own[j + 1..];
+        factors.iter_mut().for_each(|x| *x /= of);
+        for column in later.chunks_exact_mut(m) {
+            let above = column[j];
+            for (x, &factor) in column[j + 1..].iter_mut().zip(&*factors) {
+                *x -= factor * above;
             }
         }
     }
