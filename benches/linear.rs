@@ -9,7 +9,7 @@ use tidemill::{Array, DType, Runtime, Session};
 
 /// Work before the first row, so that clocks are up.
 const WARM_UP: Duration = Duration::from_millis(1500);
-/// The time that a row takes at the most.
+/// A row repeats until this time is over: at least 3 times, at most 30.
 const ROW_MAX: Duration = Duration::from_millis(1500);
 
 fn main() -> tidemill::Result<()> {

@@ -260,23 +260,24 @@ fn add_chunks<T: Real>(partial: &[T], out: &mut [T]) {
     let elements = out.len();
     let chunks = partial.len() / elements;
     let (groups, rest) = out.as_chunks_mut::<GROUP>();
-    let plus = |x: [T; GROUP], y: [T; GROUP]| std::array::from_fn(|lane| x[lane].plus(y[lane]));
-    for (number, group) in groups.iter_mut().enumerate() {
-        let mut tree = Tree::<[T; GROUP], 32>::new([T::ZERO; GROUP]);
-        for chunk in 0..chunks {
-            let at = chunk * elements + number * GROUP;
-            tree.add(std::array::from_fn(|lane| partial[at + lane]), plus);
-        }
-        *group = tree.sum(plus);
-    }
     let begin = elements - rest.len();
-    for (at, element) in rest.iter_mut().enumerate() {
-        let mut tree = Tree::<T, 32>::new(T::ZERO);
-        for chunk in 0..chunks {
-            tree.add(partial[chunk * elements + begin + at], |x, y| x.plus(y));
-        }
-        *element = tree.sum(|x, y| x.plus(y));
+    for (number, group) in groups.iter_mut().enumerate() {
+        *group = added(partial, elements, chunks, number * GROUP);
     }
+    for (number, element) in rest.iter_mut().enumerate() {
+        [*element] = added(partial, elements, chunks, begin + number);
+    }
+}
+
+/// The sums of neighbouring elements from `first` on over all chunks, of which each holds all `elements`.
+fn added<T: Real, const LANES: usize>(partial: &[T], elements: usize, chunks: usize, first: usize) -> [T; LANES] {
+    let plus = |x: [T; LANES], y: [T; LANES]| std::array::from_fn(|lane| x[lane].plus(y[lane]));
+    let mut tree = Tree::<[T; LANES], 32>::new([T::ZERO; LANES]);
+    for chunk in 0..chunks {
+        let at = chunk * elements + first;
+        tree.add(std::array::from_fn(|lane| partial[at + lane]), plus);
+    }
+    tree.sum(plus)
 }
 
 /// Sums that are added as a tree, whichever number of them comes: a counter in binary, whose digits are sums of 1, 2, 4

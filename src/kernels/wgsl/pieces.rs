@@ -32,12 +32,7 @@ impl Module {
 
     /// Binds an operand of this storage type, with functions to load and store its elements.
     pub(crate) fn operand(&mut self, name: &str, ty: &str, segments: u8) {
-        self.bind(name, ty, segments);
-        self.accessor(name, segments, &format!("fn load_{name}(i: u32) -> {ty}"), ty, |place| {
-            format!("return {place};")
-        });
-        let store = format!("fn store_{name}(i: u32, value: {ty})");
-        self.accessor(name, segments, &store, ty, |place| format!("{place} = value; return;"));
+        self.vector_operand(name, ty, 1, segments);
     }
 
     /// Binds an operand of vectors of so many elements of this storage type, with functions to load and store the vector
@@ -45,7 +40,10 @@ impl Module {
     pub(crate) fn vector_operand(&mut self, name: &str, ty: &str, lanes: u32, segments: u8) {
         let vector = vector(ty, lanes);
         self.bind(name, &vector, segments);
-        let place = |place: &str| place.replace("[e]", &format!("[e / {lanes}u]"));
+        let place = |place: &str| match lanes {
+            1 => place.to_owned(),
+            lanes => place.replace("[e]", &format!("[e / {lanes}u]")),
+        };
         self.accessor(name, segments, &format!("fn load_{name}(i: u32) -> {vector}"), ty, |at| {
             format!("return {};", place(at))
         });

@@ -167,6 +167,11 @@ pub(crate) fn lanes(expression: &str, width: u32) -> Vec<String> {
     if width == 1 {
         vec![expression.to_string()]
     } else {
-        ["x", "y", "z", "w"].iter().map(|lane| format!("{expression}.{lane}")).collect()
+        (0..4).map(|lane| format!("{expression}.{}", component(lane))).collect()
     }
+}
+
+/// The name of a component of a vector.
+pub(crate) fn component(lane: u32) -> &'static str {
+    ["x", "y", "z", "w"][lane as usize]
 }

@@ -15,7 +15,7 @@ use super::{PARAMS, SLICE};
 use crate::graph::DType;
 use crate::kernels::library::Library;
 use crate::kernels::wgsl::pieces::{Module, OWN_WORDS};
-use crate::kernels::wgsl::types::{storage, vector, zero};
+use crate::kernels::wgsl::types::{component, storage, vector, zero};
 use std::fmt::Write;
 
 /// Terms that a lane adds one after the other to one run, and runs that it adds one after the other.
@@ -123,10 +123,7 @@ pub(super) fn text(
         } else {
             1
         };
-        match lanes {
-            1 => module.operand(name, ty, *segments),
-            lanes => module.vector_operand(name, ty, lanes, *segments),
-        }
+        module.vector_operand(name, ty, lanes, *segments);
     }
     module.add(&format!("var<workgroup> sums: array<{sum}, {}>;\n", 256 * thin.count));
     let mut main = String::new();
@@ -232,7 +229,7 @@ fn products(form: &Form, lane: u32, terms: u32) -> String {
     let Form { thin, vectors, big, small, big_term, small_term, .. } = form;
     let mut text = String::new();
     let element = |name: &str, is_vector: bool, term: u32| {
-        if is_vector { format!("{name}.{}", ["x", "y", "z", "w"][term as usize]) } else { name.to_string() }
+        if is_vector { format!("{name}.{}", component(term)) } else { name.to_string() }
     };
     for j in 0..thin.count {
         if vectors.small > 1 {

@@ -4,9 +4,10 @@
 //!
 //! Lines (rows of a, columns of b) are kept in workgroup memory as vectors of `lanes` lines of one term, the slots.
 //! Invocations load and store 16 bytes at a time where lines lie side by side and the sizes allow it ([`Vectors`]): then
-//! the lanes of a slot are neighbouring lines. Elsewhere neighbouring slots hold neighbouring lines, the lanes of one are `slots` lines apart,
-//! and invocations load and store neighbours in memory one by one. While a stage of `depth` terms is multiplied, the
-//! next one is on its way from memory to registers, and then goes to the other half of the workgroup memory.
+//! the lanes of a slot are neighbouring lines. Elsewhere neighbouring slots hold neighbouring lines, the lanes of one are
+//! `slots` lines apart, and invocations load and store neighbours in memory one by one. While a stage of `depth` terms is
+//! multiplied, the next one is on its way from memory to registers, and then goes to the other half of the workgroup
+//! memory.
 //!
 //! Must hold: MATMUL-1: an invocation adds `RUN` terms one after the other, then `BLOCK / RUN` such sums, then at most
 //! `TERMS_MAX / BLOCK` of those. All three are in registers: sums in private memory take longer than the products. The
@@ -21,7 +22,7 @@ use super::super::split::{BLOCK, RUN, TERMS_MAX, Tiling};
 use super::{PARAMS, SLICE};
 use crate::graph::DType;
 use crate::kernels::wgsl::pieces::{Module, OWN_WORDS};
-use crate::kernels::wgsl::types::{storage, vector, zero};
+use crate::kernels::wgsl::types::{component, storage, vector, zero};
 use results::Places;
 use side::{Side, fetch, places, put};
 use std::fmt::Write;
@@ -42,10 +43,7 @@ pub(super) fn text(
     let mut module = Module::new();
     let operands = [("a", vectors.a), ("b", vectors.b), ("result", vectors.result)];
     for ((name, vectors), segments) in operands.into_iter().zip(segments) {
-        match vectors {
-            true => module.vector_operand(name, ty, tiling.lanes, *segments),
-            false => module.operand(name, ty, *segments),
-        }
+        module.vector_operand(name, ty, if vectors { tiling.lanes } else { 1 }, *segments);
     }
     let padding = tiling.has_padding(dtype) as u32;
     let sides = [
@@ -67,7 +65,7 @@ pub(super) fn text(
             stride: if transpose_b { "n" } else { "k" },
             lines_are_neighbours: transpose_b,
             vectors: vectors.b,
-            lanes_are_neighbours: vectors.b && transpose_b,
+            lanes_are_neighbours: vectors.b,
             slots: tiling.slots_across(),
             pitch: tiling.slots_across() + padding * !transpose_b as u32,
         },
@@ -217,9 +215,4 @@ fn carry(tiling: Tiling, vec: &str, step: u32) -> String {
     }
     text.push_str("    }\n");
     text
-}
-
-/// The name of a component of a vector.
-fn component(lane: u32) -> &'static str {
-    ["x", "y", "z", "w"][lane as usize]
 }

@@ -49,7 +49,7 @@ impl Places {
         format!("    let row = row0 + x * {rows}u;\n    let column = column0 + y * {columns}u;\n")
     }
 
-    /// The first lanes of the vectors of results that a vector of sums has.
+    /// The lanes of a vector of sums at which a vector of results begins.
     fn lanes(&self) -> impl Iterator<Item = u32> + use<> {
         (0..self.tiling.lanes).step_by(self.width as usize)
     }
