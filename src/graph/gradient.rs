@@ -103,9 +103,12 @@ impl RuleReads {
     const SECOND: RuleReads = RuleReads { args: 0b10, value: false };
     const VALUE: RuleReads = RuleReads { args: 0, value: true };
 
+    /// Arguments that a set has bits for.
+    pub const ARGS_MAX: usize = u8::BITS as usize;
+
     /// Whether it reads an argument.
     pub fn arg(self, slot: usize) -> bool {
-        slot < 8 && self.args >> slot & 1 == 1
+        slot < RuleReads::ARGS_MAX && self.args >> slot & 1 == 1
     }
 }
 
@@ -126,13 +129,21 @@ impl Op {
                 let (args, value) = reads.fold((0, false), |a, b| (a.0 | b.0, a.1 || b.1));
                 RuleReads { args, value }
             }
+            // Its second argument is the value.
+            G::Overwritten if self.overwrites_slice().is_some() => RuleReads::NOTHING,
             G::FirstOnly | G::AddAtIndex | G::Overwritten => RuleReads::SECOND,
             G::Spread | G::SpreadMean | G::SumsFromEnd => of_nan(RuleReads::NOTHING),
             G::Products => {
                 let others = if to & 0b01 != 0 { 0b10 } else { 0 } | if to & 0b10 != 0 { 0b01 } else { 0 };
                 of_nan(RuleReads { args: others, value: false })
             }
-            G::OtherFactors | G::Deviation | G::AtExtreme | G::Direction | G::Softmax => RuleReads::ALL,
+            // Those of scans read the running products and extremes.
+            G::OtherFactors | G::AtExtreme => RuleReads { value: self.as_scan().is_some(), ..RuleReads::ARGS },
+            G::Deviation => {
+                let is_std = self.as_reduction().is_some_and(|(op, ..)| matches!(op, ReduceOp::Std { .. }));
+                RuleReads { value: is_std, ..RuleReads::ARGS }
+            }
+            G::Direction | G::Softmax => RuleReads::ALL,
             G::Adjoint => RuleReads::NOTHING,
             G::Factors => RuleReads::VALUE,
             // By the right sides, the matrix alone.
@@ -160,12 +171,10 @@ impl Op {
 
     /// The partial derivatives of an elementwise op; none of others, and none where it has none.
     pub fn partials(&self) -> &'static [Expr] {
-        match self {
-            Op::Apply(op) => match &op.info().gradient {
-                Gradient::Rule(parts) => parts,
-                Gradient::None(_) => &[],
-            },
-            _ => &[],
+        let Op::Apply(op) = self else { return &[] };
+        match &op.info().gradient {
+            Gradient::Rule(parts) => parts,
+            Gradient::None(_) => &[],
         }
     }
 
@@ -186,10 +195,8 @@ impl Op {
 
     /// The scan that it is: which, along which dimension, and whether from the end.
     pub fn as_scan(&self) -> Option<(ScanOp, usize, Nan, bool)> {
-        match self {
-            Op::Scan { op, dim, nan, reverse } => Some((*op, usize::from(*dim), *nan, *reverse)),
-            _ => None,
-        }
+        let Op::Scan { op, dim, nan, reverse } = self else { return None };
+        Some((*op, usize::from(*dim), *nan, *reverse))
     }
 
     /// The transform that it is.
@@ -219,11 +226,11 @@ impl Op {
 
     /// How it looks places up by its index argument.
     pub fn indexes(&self) -> Option<Indexing> {
-        match self {
-            Op::Take { dim } | Op::AssignIndex { dim } => Some(dim.map_or(Indexing::Linear, Indexing::Slices)),
-            Op::TakeAlong { dim } => Some(Indexing::Along(*dim)),
-            _ => None,
+        if let Op::TakeAlong { dim } = self {
+            return Some(Indexing::Along(*dim));
         }
+        let (Op::Take { dim } | Op::AssignIndex { dim }) = self else { return None };
+        Some(dim.map_or(Indexing::Linear, Indexing::Slices))
     }
 
     /// Whether it yields each position along a dimension once.
@@ -276,6 +283,32 @@ mod tests {
             assert!(!matches!(op.facts().gradient, GradientRule::None { .. }), "{}", op.facts().name);
         }
         assert_eq!(Op::ArgSort { dim: 0, descending: false }.facts().gradient, GradientRule::POSITIONS);
+    }
+
+    #[test]
+    fn a_rule_reads_no_value_that_it_can_do_without() {
+        let reads = |op: Op| {
+            let RuleReads { args, value } = op.derivative_reads(u8::MAX);
+            (args, value)
+        };
+        let reduced = |op: ReduceOp| reads(Op::Reduce { op, dims: 1, nan: Nan::Include });
+        let scanned = |op: ScanOp| reads(Op::Scan { op, dim: 0, nan: Nan::Include, reverse: false });
+        let (nothing, second, args, all) = ((0, false), (0b10, false), (u8::MAX, false), (u8::MAX, true));
+        assert_eq!(reads(Op::AssignSlice([].as_slice().into())), nothing);
+        assert_eq!(reads(Op::AssignIndex { dim: None }), second);
+        for op in [ReduceOp::Sum, ReduceOp::Mean] {
+            assert_eq!(reduced(op), nothing, "{}", op.facts().name);
+        }
+        for op in [ReduceOp::Prod, ReduceOp::Min, ReduceOp::Max, ReduceOp::Var { ddof: 1 }] {
+            assert_eq!(reduced(op), args, "{}", op.facts().name);
+        }
+        for op in [ReduceOp::Std { ddof: 1 }, ReduceOp::Norm, ReduceOp::LogSumExp] {
+            assert_eq!(reduced(op), all, "{}", op.facts().name);
+        }
+        assert_eq!(scanned(ScanOp::Sum), nothing);
+        for op in [ScanOp::Prod, ScanOp::Min, ScanOp::Max] {
+            assert_eq!(scanned(op), all, "{}", op.facts().name);
+        }
     }
 
     #[test]
