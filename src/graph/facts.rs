@@ -301,7 +301,7 @@ impl Op {
     }
 
     /// Why no GPU runs it, whatever its dtypes and sizes are. Read by `scheduler/placement`.
-    pub fn is_of_the_host(&self) -> Option<&'static str> {
+    pub fn host_only_reason(&self) -> Option<&'static str> {
         match self {
             Op::Linear(linear) => linear.refusal(),
             Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => None,

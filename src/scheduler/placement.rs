@@ -120,7 +120,7 @@ pub fn capability(
             });
         }
     }
-    if let Some(reason) = op.is_of_the_host() {
+    if let Some(reason) = op.host_only_reason() {
         return Err(reason);
     }
     if room::is_too_tall(op, meta) {
