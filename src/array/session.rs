@@ -23,8 +23,7 @@ pub struct Session {
 
 impl Clone for Session {
     fn clone(&self) -> Session {
-        self.home.users.fetch_add(1, Ordering::Relaxed);
-        Session { home: self.home.clone() }
+        Session::of(&self.home)
     }
 }
 
@@ -88,7 +87,7 @@ impl Session {
         self.home().link.counters.ran_elsewhere(reason, ops);
     }
 
-    /// Another handle of the session that an array is of.
+    /// Another handle of the session whose state is `home`.
     pub(super) fn of(home: &Arc<Home>) -> Session {
         home.users.fetch_add(1, Ordering::Relaxed);
         Session { home: home.clone() }
