@@ -135,13 +135,13 @@ fn must_be_square(shape: &Shape) -> Result<()> {
 }
 
 /// The shape of pages of other extents, as many as `shape` has.
-fn pages_of(shape: &Shape, rows: usize, columns: usize) -> Result<Shape> {
+pub(in crate::array) fn pages_of(shape: &Shape, rows: usize, columns: usize) -> Result<Shape> {
     let mut dims: SmallVec<[usize; 4]> = SmallVec::from_slice(&[rows, columns]);
     dims.extend((2..shape.axes()).map(|d| shape.dim(d)));
     Shape::new(&dims)
 }
 
 /// Rows and columns of an array of pages.
-fn part(array: &Array, rows: Range<usize>, columns: Range<usize>, at: At) -> Result<Array> {
+pub(in crate::array) fn part(array: &Array, rows: Range<usize>, columns: Range<usize>, at: At) -> Result<Array> {
     array.slice_dim(0, rows.start, rows.len(), at)?.slice_dim(1, columns.start, columns.len(), at)
 }

@@ -10,6 +10,7 @@ use super::push::{Tangents, tangent_of};
 use super::recorder::Recorder;
 use super::reductions::not_written;
 use crate::array::handle::Array;
+use crate::array::linear::part;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, ElementOp, LinearOp, Meta, Op, Shape, Triangle};
 use std::ops::Range;
@@ -62,7 +63,7 @@ impl Steps {
             let (own, value) = (&a.meta()?.shape, own_value(step)?);
             let n = own.dim(0);
             // One matrix for all pages: their right sides stand side by side.
-            let beside = own.dims().iter().skip(2).product::<usize>() == 1;
+            let beside = own.rank() == 2;
             let flat = |x: &Array| match beside {
                 true => r.reshape(x, Shape::new(&[n, x.elements()? / n])?),
                 false => Ok(x.clone()),
@@ -96,7 +97,7 @@ impl Steps {
         right.map(|right| on.solved(self.read(step, 0)?, &right, triangle)).transpose()
     }
 
-    /// The shape of the matrix that an op of one argument reads.
+    /// The dtype and shape of the matrix that an op of one argument reads.
     pub fn matrix<'a>(&'a self, step: &'a Step) -> Result<&'a Meta> {
         let meta = step.args.first().and_then(|source| self.meta(source));
         meta.ok_or_else(|| Error::new(ErrorKind::Internal, "GRAD-1: a factorisation has a matrix"))
@@ -152,7 +153,7 @@ impl Algebra<'_> {
 
     /// Some rows and columns.
     pub fn part(&self, array: &Array, rows: Range<usize>, columns: Range<usize>) -> Result<Array> {
-        self.0.part(&self.0.part(array, 0, rows.start, rows.len())?, 1, columns.start, columns.len())
+        part(array, rows, columns, self.0.at)
     }
 
     /// The lower triangle up to a diagonal.

@@ -7,9 +7,9 @@ use super::linear::{Algebra, own_value};
 use super::log::Step;
 use super::pull::Steps;
 use crate::array::handle::Array;
+use crate::array::linear::pages_of;
 use crate::error::Result;
 use crate::graph::{ElementOp, LinearOp, Meta, Nan, Op, ReduceOp, Shape};
-use smallvec::SmallVec;
 use std::ops::Range;
 
 impl Steps {
@@ -44,9 +44,7 @@ impl Steps {
         let matrix = self.read(step, 0)?;
         let own = matrix.meta()?;
         let (rows, columns) = op.extents(own.shape.dim(0), own.shape.dim(1), 0);
-        let mut extents: SmallVec<[usize; 4]> = SmallVec::from_slice(&[rows, columns]);
-        extents.extend((2..own.shape.axes()).map(|d| own.shape.dim(d)));
-        let meta = Meta { dtype: own.dtype, shape: Shape::new(&extents)? };
+        let meta = Meta { dtype: own.dtype, shape: pages_of(&own.shape, rows, columns)? };
         let packed = on.0.op(Op::Linear(op), &[matrix], meta)?;
         Ok((on, packed))
     }
@@ -134,19 +132,14 @@ impl Packed {
         let &Packed { m, n, k } = self;
         let pages = packed.shape()?;
         let matrix = |rows: Range<usize>, height: usize| {
-            let mut extents: SmallVec<[usize; 4]> = SmallVec::from_slice(&[height, k]);
-            extents.extend((2..pages.axes()).map(|d| pages.dim(d)));
-            on.0.reshape(&on.part(packed, rows, 0..1)?, Shape::new(&extents)?)
+            on.0.reshape(&on.part(packed, rows, 0..1)?, pages_of(pages, height, k)?)
         };
         Ok([matrix(k..k + m * k, m)?, on.part(packed, 0..k, 0..1)?, matrix(k + m * k..k + m * k + n * k, n)?])
     }
 
     fn join(&self, on: &Algebra<'_>, left: &Array, values: &Array, right: &Array) -> Result<Array> {
         let column = |matrix: &Array, height: usize| {
-            let pages = matrix.shape()?;
-            let mut extents: SmallVec<[usize; 4]> = SmallVec::from_slice(&[height * self.k, 1]);
-            extents.extend((2..pages.axes()).map(|d| pages.dim(d)));
-            on.0.reshape(matrix, Shape::new(&extents)?)
+            on.0.reshape(matrix, pages_of(matrix.shape()?, height * self.k, 1)?)
         };
         on.0.join(0, &[values, &column(left, self.m)?, &column(right, self.n)?])
     }
