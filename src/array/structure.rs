@@ -6,7 +6,7 @@ use super::record::{At, Input, cast_in, common_home, derive, node};
 use super::reduce::products_dtype;
 use super::strict;
 use super::tape::Home;
-use super::watch::reads_nothing;
+use super::watch::note_empty_read;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::rules;
 use crate::graph::{DType, Meta, Op, Scalar, Shape, SliceDim, View};
@@ -54,9 +54,7 @@ impl Array {
     pub fn transpose(&self) -> Array {
         let at = Location::caller();
         derive(&[self], "permute", at, |home, metas| {
-            let mut perm: SmallVec<[usize; 4]> = (0..metas[0].shape.axes()).collect();
-            perm.swap(0, 1);
-            let (shape, perm) = rules::permuted(&metas[0].shape, &perm)?;
+            let (shape, perm) = rules::permuted(&metas[0].shape, &transposed_order(&metas[0].shape))?;
             Ok(self.view(home, View::Permute(perm.as_slice().into()), shape, at))
         })
     }
@@ -246,11 +244,18 @@ pub(super) fn matmul(a: &Array, b: &Array, at: At) -> Array {
         let meta = Meta { dtype: products_dtype("matmul", metas)?, shape };
         metas.iter().try_for_each(|own| strict::converted(home, own.dtype, meta.dtype))?;
         if metas[0].elements() == 0 || metas[1].elements() == 0 {
-            return Ok(reads_nothing(home, Op::MatMul, &[a, b], zeros(home, meta, at), at));
+            return Ok(note_empty_read(home, Op::MatMul, &[a, b], zeros(home, meta, at), at));
         }
         let (a, b) = (cast_in(home, a, meta.dtype, at), cast_in(home, b, meta.dtype, at));
         Ok(node(home, Op::MatMul, &[Input::Array(&a), Input::Array(&b)], meta, at))
     })
+}
+
+/// The order of dimensions in which the first two are exchanged.
+pub(super) fn transposed_order(shape: &Shape) -> SmallVec<[usize; 4]> {
+    let mut order: SmallVec<[usize; 4]> = (0..shape.axes()).collect();
+    order.swap(0, 1);
+    order
 }
 
 /// Every dimension whole.

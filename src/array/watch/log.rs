@@ -334,7 +334,7 @@ impl Log {
 
 /// The value of an op that reads no element of its arguments, since it has none to read. Watches see that it depends on
 /// them.
-pub(crate) fn reads_nothing(home: &Arc<Home>, op: Op, inputs: &[&Array], value: Array, at: At) -> Array {
+pub(crate) fn note_empty_read(home: &Arc<Home>, op: Op, inputs: &[&Array], value: Array, at: At) -> Array {
     if !home.watches.are_any() {
         return value;
     }

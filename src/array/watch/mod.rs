@@ -37,7 +37,7 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-pub(super) use log::{Watches, reads_nothing};
+pub(super) use log::{Watches, note_empty_read};
 
 /// What can be watched: `&a`, `[&a, &b]`, a slice or a `Vec` of arrays. Gradients come in the same arrangement.
 pub trait Watchable {

@@ -6,7 +6,7 @@
 use crate::array::handle::Array;
 use crate::array::operand::Operand;
 use crate::array::record::{At, Input, apply, cast_in, node};
-use crate::array::structure::{matmul, whole, zeros};
+use crate::array::structure::{matmul, transposed_order, whole, zeros};
 use crate::array::tape::Home;
 use crate::error::Result;
 use crate::graph::rules::{self, has_dim};
@@ -115,6 +115,19 @@ impl Recorder<'_> {
         }
     }
 
+    /// The array in the dtype and shape of another value, to which it expands.
+    pub fn alike(&self, array: &Array, value: &Meta) -> Result<Array> {
+        self.expand(&self.cast(array, value.dtype)?, &value.shape)
+    }
+
+    /// A share added to what is there.
+    pub fn added(&self, sum: Option<Array>, share: Array) -> Result<Array> {
+        match sum {
+            None => Ok(share),
+            Some(sum) => self.binary(ElementOp::Add, &sum, &share),
+        }
+    }
+
     /// Sums along the dimensions in which `shape` has one element and the array has not: the adjoint of expanding.
     pub fn sum_to(&self, array: &Array, shape: &Shape) -> Result<Array> {
         let own = array.shape()?;
@@ -147,11 +160,18 @@ impl Recorder<'_> {
         self.view(array, View::Permute(order.as_slice().into()), shape)
     }
 
+    /// The array of which this is the permutation by `order`.
+    pub fn permute_back(&self, array: &Array, order: &[usize]) -> Result<Array> {
+        let mut back: SmallVec<[usize; 4]> = SmallVec::from_elem(0, order.len());
+        for (to, &from) in order.iter().enumerate() {
+            back[from] = to;
+        }
+        self.permute(array, &back)
+    }
+
     /// The first two dimensions exchanged.
     pub fn transpose(&self, array: &Array) -> Result<Array> {
-        let mut order: SmallVec<[usize; 4]> = (0..array.shape()?.axes()).collect();
-        order.swap(0, 1);
-        self.permute(array, &order)
+        self.permute(array, &transposed_order(array.shape()?))
     }
 
     pub fn matmul(&self, a: &Array, b: &Array) -> Result<Array> {
@@ -169,14 +189,15 @@ impl Recorder<'_> {
 
     /// Arrays joined along a dimension; those without elements are left out.
     pub fn join(&self, dim: usize, parts: &[&Array]) -> Result<Array> {
-        let parts: SmallVec<[&Array; 4]> =
-            parts.iter().copied().filter(|part| part.elements().is_ok_and(|elements| elements > 0)).collect();
-        if let [one] = parts[..] {
-            return Ok(one.clone());
-        }
         let shapes = parts.iter().map(|part| part.shape()).collect::<Result<SmallVec<[&Shape; 4]>>>()?;
         let meta = Meta { dtype: parts[0].dtype()?, shape: rules::joined(&shapes, dim)? };
-        self.op(Op::Cat { dim: dim as u8 }, &parts, meta)
+        let filled = parts.iter().zip(&shapes).filter(|(_, shape)| shape.elements() > 0).map(|(part, _)| *part);
+        let filled: SmallVec<[&Array; 4]> = filled.collect();
+        match filled[..] {
+            [] => self.zeros(meta),
+            [one] => Ok(one.clone()),
+            _ => self.op(Op::Cat { dim: dim as u8 }, &filled, meta),
+        }
     }
 
     /// The array with zeros before and behind it along a dimension.
@@ -190,6 +211,14 @@ impl Recorder<'_> {
             self.zeros(Meta { dtype: own.dtype, shape })
         };
         self.join(dim, &[&zeros(before)?, array, &zeros(behind)?])
+    }
+
+    /// The first elements along a dimension, or all with zeros behind them.
+    pub fn resized(&self, array: &Array, dim: usize, extent: usize) -> Result<Array> {
+        match array.shape()?.dim(dim) {
+            own if own > extent => self.part(array, dim, 0, extent),
+            own => self.padded(array, dim, 0, extent - own),
+        }
     }
 
     /// Zeros of a shape with the array at a slice of it.

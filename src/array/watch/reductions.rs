@@ -163,11 +163,7 @@ impl Reduction<'_> {
         let before = r.part(&r.scan(&lines, ScanOp::Prod, 0, false)?, 0, 0, count - 1)?;
         let behind = r.part(&r.scan(&lines, ScanOp::Prod, 0, true)?, 0, 1, count - 1)?;
         let others = r.binary(ElementOp::Mul, &r.join(0, &[&one, &before])?, &r.join(0, &[&behind, &one])?)?;
-        let mut back: SmallVec<[usize; 4]> = SmallVec::from_elem(0, order.len());
-        for (to, &from) in order.iter().enumerate() {
-            back[from] = to;
-        }
-        let others = r.permute(&r.reshape(&others, moved)?, &back)?;
+        let others = r.permute_back(&r.reshape(&others, moved)?, &order)?;
         match self.nan {
             Nan::Include => Ok(others),
             Nan::Omit => r.select(&r.is_nan(self.operand())?, 0.0, &others),

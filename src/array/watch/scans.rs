@@ -1,6 +1,6 @@
 //! Derivatives of scans, and sums over the elements of a line that share a label.
 
-use super::recorder::{Recorder, with_extent};
+use super::recorder::Recorder;
 use crate::array::handle::Array;
 use crate::error::Result;
 use crate::graph::{DType, ElementOp, Meta, Nan, Op, ScanOp};
@@ -186,9 +186,7 @@ pub(super) fn sums_by_label(
 
 /// The array moved along a dimension, towards its beginning or its end, with zeros behind what moved.
 fn shifted(r: &Recorder<'_>, array: &Array, dim: usize, by: usize, to_beginning: bool) -> Result<Array> {
-    let own = array.meta()?;
-    let extent = own.shape.dim(dim);
-    let kept = r.part(array, dim, if to_beginning { by } else { 0 }, extent - by)?;
-    let zeros = r.zeros(Meta { dtype: own.dtype, shape: with_extent(&own.shape, dim, by)? })?;
-    r.join(dim, &if to_beginning { [&kept, &zeros] } else { [&zeros, &kept] })
+    let (from, before, behind) = if to_beginning { (by, 0, by) } else { (0, by, 0) };
+    let kept = r.part(array, dim, from, array.shape()?.dim(dim) - by)?;
+    r.padded(&kept, dim, before, behind)
 }
