@@ -516,6 +516,25 @@ fn a_checkpoint_draws_its_random_numbers_again_and_keeps_nothing_between() {
 }
 
 #[test]
+fn an_index_outside_of_its_array_is_a_fault_of_the_gradient_too() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = rt.session("outside").open();
+        let x = s.from_vec(numbers(12, 0).iter().map(|&x| x as f32).collect(), [4, 3]).unwrap();
+        for (outside, count) in [(4, 2), (-1, 2), (4, 6), (-1, 6)] {
+            let mut index = vec![0i32; 3 * count];
+            index[1] = outside;
+            let index = s.from_vec(index, [count, 3]).unwrap() + 0i64;
+            let watch = s.watch(&x).unwrap();
+            let gradient = watch.gradients(&x.take_along(0, &index).sum(..)).unwrap();
+            let error = wait(gradient.gather::<f32>()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Index, "{device}, {outside} of {count}: {error}");
+            assert!(error.message().contains("0..4 in dimension 0 of 4x3"), "{device}: {error}");
+            assert!(error.location().is_some_and(|at| at.file().ends_with("gradients.rs")), "{error}");
+        }
+    }
+}
+
+#[test]
 fn watching_changes_neither_kernels_nor_bytes_nor_bits() {
     for (device, rt) in unfolded(|b| b) {
         let run = |watched: bool| {

@@ -3,13 +3,12 @@
 //! Must hold: what arrives at one element from several indices is added in an order that depends on the indices alone:
 //! they are sorted, equal ones are added up in a tree, and the sums are written to their places.
 
-use super::recorder::Recorder;
+use super::recorder::{Recorder, with_extent};
 use super::scans::sums_by_label;
 use crate::array::handle::Array;
 use crate::error::Result;
 use crate::graph::gradient::Indexing;
-use crate::graph::rules::has_dim;
-use crate::graph::{DType, DimSet, ElementOp, Meta, Op, Shape, View};
+use crate::graph::{DType, DimSet, ElementOp, Meta, Op, Shape};
 
 /// Indices along a dimension for each of which the derivative is chosen in one pass, without a sort.
 const CHOSEN_MAX: usize = 4;
@@ -34,10 +33,11 @@ pub(super) fn added(
         Indexing::Along(dim) => {
             let dim = usize::from(dim);
             if index.shape()?.dim(dim) <= CHOSEN_MAX && !is_order {
-                return chosen(r, meta, above, index, dim);
+                return chosen(r, meta, above, &checked(r, meta, index, dim)?, dim);
             }
             let column = Shape::new(&[index.elements()?])?;
-            let index = r.reshape(&linear(r, meta, index, dim)?, column.clone())?;
+            let places = if is_order { r.cast(index, DType::U32)? } else { checked(r, meta, index, dim)? };
+            let index = r.reshape(&linear(r, meta, &places, dim)?, column.clone())?;
             added_to_column(r, meta, &r.reshape(above, column)?, &index, is_order)
         }
     }
@@ -65,9 +65,7 @@ fn added_along(
         let order = Meta { dtype: DType::U32, shape: index.shape()?.clone() };
         let order = r.op(Op::ArgSort { dim: 0, descending: false }, &[index], order)?;
         places = r.taken(index, 0, &order)?;
-        let extents: Vec<usize> =
-            (0..meta.shape.rank().max(dim + 1)).map(|d| if d == dim { count } else { 1 }).collect();
-        let labels = r.reshape(&places, Shape::new(&extents)?)?;
+        let labels = r.reshape(&places, with_extent(&Shape::scalar(), dim, count)?)?;
         sums = sums_by_label(r, &r.taken(above, dim, &order)?, &labels, dim, false)?;
     }
     // The last of equal indices has the sum of all, and wins.
@@ -75,18 +73,22 @@ fn added_along(
     r.op(Op::AssignIndex { dim: by }, &[&r.zeros(meta.clone())?, &places, &sums], meta.clone())
 }
 
-/// Added where the few indices of each line are those of the element.
+/// An index along a dimension as u32. The backward pass need not read the value, whose op checks the index: so places
+/// are taken by it here, and an index outside of the array is a fault of the gradient too.
+fn checked(r: &Recorder<'_>, meta: &Meta, index: &Array, dim: usize) -> Result<Array> {
+    let places = r.expand(&r.positions_along(&meta.shape, 1 << dim)?, &meta.shape)?;
+    let of_index = Meta { dtype: DType::U32, shape: index.shape()?.clone() };
+    r.op(Op::TakeAlong { dim: dim as u8 }, &[&places, index], of_index)
+}
+
+/// Added where the few indices (u32) of each line are those of the element.
 fn chosen(r: &Recorder<'_>, meta: &Meta, above: &Array, index: &Array, dim: usize) -> Result<Array> {
     let place = r.positions_along(&meta.shape, 1 << dim)?;
-    let index = r.cast(index, DType::U32)?;
     let mut sum: Option<Array> = None;
     for n in 0..index.shape()?.dim(dim) {
-        let here = r.binary(ElementOp::Eq, &place, &r.part(&index, dim, n, 1)?)?;
+        let here = r.binary(ElementOp::Eq, &place, &r.part(index, dim, n, 1)?)?;
         let share = r.select(&here, &r.part(above, dim, n, 1)?, 0.0)?;
-        sum = Some(match sum {
-            None => share,
-            Some(sum) => r.binary(ElementOp::Add, &sum, &share)?,
-        });
+        sum = Some(r.added(sum, share)?);
     }
     match sum {
         // The index may have more axes than the array.
@@ -95,14 +97,13 @@ fn chosen(r: &Recorder<'_>, meta: &Meta, above: &Array, index: &Array, dim: usiz
     }
 }
 
-/// The places in memory order of elements that an index names along a dimension.
+/// The places in memory order of elements that an index (u32) names along a dimension.
 fn linear(r: &Recorder<'_>, meta: &Meta, index: &Array, dim: usize) -> Result<Array> {
     let shape = index.shape()?.clone();
     let below = (0..shape.rank()).filter(|&d| d < dim).fold(0, |set: DimSet, d| set | 1 << d);
     let above = (0..shape.rank()).filter(|&d| d > dim).fold(0, |set: DimSet, d| set | 1 << d);
-    let inner: usize = (0..shape.rank()).filter(|&d| has_dim(below, d)).map(|d| shape.dim(d)).product();
-    let index = r.cast(index, DType::U32)?;
-    let index = r.binary(ElementOp::Mul, &index, inner as i64)?;
+    let inner: usize = (0..dim).map(|d| shape.dim(d)).product();
+    let index = r.binary(ElementOp::Mul, index, inner as i64)?;
     let before = r.positions_along(&shape, below)?;
     let behind = r.positions_along(&shape, above)?;
     let behind = r.binary(ElementOp::Mul, &behind, (inner * meta.shape.dim(dim)) as i64)?;
@@ -132,9 +133,7 @@ pub(super) fn written(r: &Recorder<'_>, above: &Array, index: &Array, indexing: 
     let winner = r.op(Op::Take { dim: None }, &[&winners, index], column(count)?)?;
     let mut is_kept = r.binary(ElementOp::Eq, &winner, &numbers)?;
     if let Some(dim) = dim {
-        let extents: Vec<usize> =
-            (0..own.shape.rank().max(dim + 1)).map(|d| if d == dim { count } else { 1 }).collect();
-        is_kept = r.view(&is_kept, View::Reshape, Shape::new(&extents)?)?;
+        is_kept = r.reshape(&is_kept, with_extent(&Shape::scalar(), dim, count)?)?;
     }
     r.select(&is_kept, &taken, 0.0)
 }
