@@ -5,7 +5,7 @@ mod common;
 
 use common::{assert_array, counted, host, unfolded, values, wait};
 use tidemill::testing::rounds;
-use tidemill::{Array, ErrorKind, Nan, ReduceOp, Runtime, Session, Triangle, cat, select, step};
+use tidemill::{Array, ErrorKind, Nan, Promotion, ReduceOp, Runtime, Session, Triangle, cat, select, step};
 
 /// A function of arrays.
 struct Case {
@@ -532,6 +532,34 @@ fn an_index_outside_of_its_array_is_a_fault_of_the_gradient_too() {
             assert!(error.location().is_some_and(|at| at.file().ends_with("gradients.rs")), "{error}");
         }
     }
+}
+
+#[test]
+fn tiles_of_many_dimensions_are_summed() {
+    let rt = host();
+    let s = rt.session("tiles").open();
+    for extents in [vec![2; 9], [vec![2], vec![1; 14], vec![2]].concat()] {
+        let count: usize = extents.iter().product();
+        let x = s.from_vec(numbers(count, 0), extents.as_slice()).unwrap();
+        let times: Vec<usize> = extents.iter().map(|&extent| if extent == 1 { 1 } else { 2 }).collect();
+        let tiles = times.iter().product::<usize>() as f64;
+        let (_, gradient) = s.value_and_gradient(&x, |x| Ok((x.repmat(&times).square() * 0.5).sum(..))).unwrap();
+        close("tiles", &values(&gradient), &numbers(count, 0).iter().map(|x| x * tiles).collect::<Vec<_>>(), 1e-12);
+    }
+}
+
+#[test]
+fn shares_of_two_dtypes_that_meet_at_a_truth_value_have_no_derivative() {
+    let rt = host();
+    let s = rt.session("strict").open();
+    s.set_promotion(Promotion::Strict);
+    let x = s.from_slice(&[1.0f64, 2.0], 2).unwrap();
+    let loss = |x: &Array| {
+        let mask = x.gt(1.5);
+        mask.cast::<f32>().sum(..).cast::<f64>() + mask.cast::<f64>().sum(..)
+    };
+    let refused = s.value_and_gradient(&x, |x| Ok(loss(x))).unwrap_err();
+    assert_eq!((refused.kind(), refused.op()), (ErrorKind::NoDerivative, Some("gt")), "{refused}");
 }
 
 #[test]

@@ -21,14 +21,13 @@ impl Steps {
         };
         let r = self.recorder(step);
         let back = fitted(&r, &transformed_back(&r, fourier, above)?, fourier, own)?;
-        let arguments = step.args.len();
         let parts_at = back.shape()?.axes() - 1;
         let part = |slot: usize| {
             let is_part = fourier.parts_back() == 2 && fourier.parts != Parts::Together;
             let share = if is_part { r.part(&back, parts_at, slot, 1)? } else { back.clone() };
             Ok((slot, r.reshape(&share, own.shape.clone())?))
         };
-        (0..arguments).map(part).collect()
+        self.followed(step).map(|(slot, _)| part(slot)).collect()
     }
 }
 
@@ -91,9 +90,5 @@ fn transformed(r: &Recorder<'_>, fourier: Fourier, array: &Array) -> Result<Arra
 /// The first elements along the transform's dimension, or zeros behind them, as many as the argument has.
 fn fitted(r: &Recorder<'_>, array: &Array, fourier: Fourier, own: &Meta) -> Result<Array> {
     let dim = usize::from(fourier.dim);
-    let (have, want) = (array.shape()?.dim(dim), own.shape.dim(dim));
-    match have > want {
-        true => r.part(array, dim, 0, want),
-        false => r.padded(array, dim, 0, want - have),
-    }
+    r.resized(array, dim, own.shape.dim(dim))
 }

@@ -9,7 +9,7 @@
 use super::indices;
 use super::log::{Leading, Log, Made, Pause, Source, Step};
 use super::partials::{Partial, Term};
-use super::recorder::Recorder;
+use super::recorder::{Recorder, with_extent};
 use super::reductions::{Reduction, not_written};
 use super::scans::Scan;
 use crate::array::handle::Array;
@@ -44,10 +44,7 @@ pub(super) fn pull(home: &Arc<Home>, log: &Log, seeds: Vec<(u32, Array)>) -> Res
     let mut watched = FxHashMap::default();
     for Leading { number, step, .. } in steps.steps.iter().rev() {
         let Some(above) = arrived.remove(number) else { continue };
-        if !step.meta.dtype.is_float() {
-            return Err(step.undefined());
-        }
-        if steps.reads_nothing(step) {
+        if steps.follows_only_empty_arguments(step) {
             continue;
         }
         let shares = match &step.made {
@@ -108,16 +105,21 @@ impl Steps {
         &self.steps[at.expect("WATCH-2: a step's arguments are among the steps that lead to it")].step
     }
 
-    /// Whether an op has nothing but followed arguments without elements, so that nothing arrives at any.
-    pub fn reads_nothing(&self, step: &Step) -> bool {
-        let mut followed = step.args.iter().filter_map(|source| match source {
-            Source::Step(argument) => Some(self.get(*argument).meta.elements()),
+    /// The followed arguments: the slot, the dtype and the shape of each.
+    pub fn followed<'a>(&'a self, step: &'a Step) -> impl Iterator<Item = (usize, &'a Meta)> {
+        step.args.iter().enumerate().filter_map(|(slot, source)| match source {
+            Source::Step(argument) => Some((slot, &self.get(*argument).meta)),
             Source::Read(_) | Source::Unread(_) | Source::Number(_) => None,
-        });
-        followed.next() == Some(0) && followed.all(|elements| elements == 0)
+        })
     }
 
-    /// What is known of an argument.
+    /// Whether followed arguments are there, all without elements, so that nothing arrives at any.
+    pub fn follows_only_empty_arguments(&self, step: &Step) -> bool {
+        let mut elements = self.followed(step).map(|(_, meta)| meta.elements());
+        elements.next() == Some(0) && elements.all(|elements| elements == 0)
+    }
+
+    /// The dtype and shape of an argument; `None` for a number.
     pub fn meta<'a>(&'a self, source: &'a Source) -> Option<&'a Meta> {
         match source {
             Source::Step(step) => Some(&self.get(*step).meta),
@@ -162,10 +164,10 @@ impl Steps {
         if step.meta.elements() == 0 {
             return Ok(());
         }
-        let sum = match arrived.remove(&number) {
-            None => share,
-            Some(sum) => self.recorder(step).binary(ElementOp::Add, &sum, &share)?,
-        };
+        if !step.meta.dtype.is_float() {
+            return Err(step.undefined());
+        }
+        let sum = self.recorder(step).added(arrived.remove(&number), share)?;
         arrived.insert(number, sum);
         Ok(())
     }
@@ -185,7 +187,7 @@ impl Steps {
                 let message = format!("its gradient by argument {slot} is {}, which is {}", own.shape, meta.shape);
                 return Err(wrong(message));
             }
-            r.cast(&r.expand(&share, &meta.shape)?, meta.dtype)
+            r.alike(&share, meta)
         });
         fit.collect()
     }
@@ -262,16 +264,11 @@ impl Steps {
         }
         let (r, partial) = (self.recorder(step), self.partial(step));
         let mut shares = Shares::new();
-        for (slot, (source, part)) in step.args.iter().zip(parts).enumerate() {
-            let (Source::Step(_), Some(meta)) = (source, self.meta(source)) else { continue };
-            if meta.elements() == 0 {
-                continue;
-            }
-            if !meta.dtype.is_float() {
-                // The op that made the argument says that it has no derivative, unless nothing arrives there.
-                if !matches!(part.factor(), Factor::Zero) {
-                    shares.push((slot, above.clone()));
-                }
+        for (slot, meta) in self.followed(step).filter(|(_, meta)| meta.elements() > 0) {
+            let part = &parts[slot];
+            if !meta.dtype.is_float() && !matches!(part.factor(), Factor::Zero) {
+                // PULL-1: `add` returns the error of the op that made the argument.
+                shares.push((slot, above.clone()));
                 continue;
             }
             if let Some(share) = partial.times(above, part)? {
@@ -309,8 +306,7 @@ impl Steps {
     fn products(&self, step: &Step, above: &Array) -> Result<Shares> {
         let r = self.recorder(step);
         let mut shares = Shares::new();
-        for (slot, source) in step.args.iter().enumerate() {
-            let (Source::Step(_), Some(meta)) = (source, self.meta(source)) else { continue };
+        for (slot, meta) in self.followed(step) {
             let other = r.transpose(self.read(step, 1 - slot)?)?;
             let share = if slot == 0 { r.matmul(above, &other)? } else { r.matmul(&other, above)? };
             shares.push((slot, r.sum_to(&share, &meta.shape)?));
@@ -329,10 +325,8 @@ impl Steps {
 
     fn dots(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
         let r = self.recorder(step);
-        let followed = step.args.iter().enumerate().filter(|(_, source)| matches!(source, Source::Step(_)));
-        followed
-            .map(|(slot, _)| Ok((slot, r.binary(ElementOp::Mul, &self.other_factor(step, op, slot)?, above)?)))
-            .collect()
+        let share = |slot| Ok((slot, r.binary(ElementOp::Mul, &self.other_factor(step, op, slot)?, above)?));
+        self.followed(step).map(|(slot, _)| share(slot)).collect()
     }
 
     /// The reduction or scan that a step is.
@@ -348,22 +342,21 @@ impl Steps {
     /// By the base, what arrives with zeros where it was overwritten; by the value, what arrives there.
     fn overwritten(&self, step: &Step, op: &Op, above: &Array, base: &Meta) -> Result<Shares> {
         let r = self.recorder(step);
-        let mut shares = Shares::new();
         let zero = r.zeros(Meta { dtype: base.dtype, shape: Shape::scalar() })?;
-        let value_slot = step.args.len() - 1;
-        let (at_base, at_value) = match op.overwrites_slice() {
-            Some(slice) => (r.op(op.clone(), &[above, &zero], base.clone())?, r.slice(above, slice)?),
-            None => {
-                let indexing = op.indexes().ok_or_else(|| not_written(op.name()))?;
-                let index = self.read(step, 1)?;
-                (r.op(op.clone(), &[above, index, &zero], base.clone())?, indices::written(&r, above, index, indexing)?)
-            }
-        };
-        if let Source::Step(_) = step.args[0] {
-            shares.push((0, at_base));
-        }
-        if let (Source::Step(_), Some(meta)) = (&step.args[value_slot], self.meta(&step.args[value_slot])) {
-            shares.push((value_slot, r.sum_to(&at_value, &meta.shape)?));
+        let mut shares = Shares::new();
+        for (slot, meta) in self.followed(step) {
+            let share = match (op.overwrites_slice(), slot) {
+                (Some(_), 0) => r.op(op.clone(), &[above, &zero], base.clone())?,
+                (Some(slice), _) => r.slice(above, slice)?,
+                (None, 0) => r.op(op.clone(), &[above, self.read(step, 1)?, &zero], base.clone())?,
+                // Nothing passes to an index.
+                (None, 1) => continue,
+                (None, _) => {
+                    let indexing = op.indexes().ok_or_else(|| not_written(op.name()))?;
+                    indices::written(&r, above, self.read(step, 1)?, indexing)?
+                }
+            };
+            shares.push((slot, r.sum_to(&share, &meta.shape)?));
         }
         Ok(shares)
     }
@@ -380,11 +373,8 @@ fn pull_view(r: &Recorder<'_>, view: &View, above: &Array, shape: &Shape) -> Res
     match view {
         View::Reshape => r.reshape(above, shape.clone()),
         View::Permute(order) => {
-            let mut back: SmallVec<[usize; 4]> = SmallVec::from_elem(0, order.len());
-            for (to, &from) in order.iter().enumerate() {
-                back[usize::from(from)] = to;
-            }
-            r.reshape(&r.permute(above, &back)?, shape.clone())
+            let order: SmallVec<[usize; 4]> = order.iter().map(|&from| usize::from(from)).collect();
+            r.reshape(&r.permute_back(above, &order)?, shape.clone())
         }
         View::Slice(slice) => r.placed(above, shape, slice),
         View::Broadcast => r.sum_to(above, shape),
@@ -401,14 +391,26 @@ fn pull_view(r: &Recorder<'_>, view: &View, above: &Array, shape: &Shape) -> Res
 /// The sum of the tiles of an array whose first tile has a shape.
 fn untiled(r: &Recorder<'_>, above: &Array, shape: &Shape) -> Result<Array> {
     let tiled = above.shape()?.clone();
+    let is_tiled = |d: &usize| tiled.dim(*d) != shape.dim(*d);
+    let tiles_of = |d: usize| tiled.dim(d) / shape.dim(d).max(1);
+    if let Some(first) = (0..tiled.rank()).find(is_tiled)
+        && tiled.rank() + (0..tiled.rank()).filter(is_tiled).count() > Shape::RANK_MAX
+    {
+        // More dimensions than an array has: the tiles along one of them are summed first.
+        let extents = tiled.dims();
+        let (before, behind) = (extents[..first].iter().product(), extents[first + 1..].iter().product());
+        let apart = Shape::new(&[before, shape.dim(first), tiles_of(first), behind])?;
+        let sums = r.reduce(&r.reshape(above, apart)?, ReduceOp::Sum, 0b100, Nan::Include)?;
+        let sums = r.reshape(&sums, with_extent(&tiled, first, shape.dim(first))?)?;
+        return untiled(r, &sums, shape);
+    }
     let mut extents: SmallVec<[usize; 8]> = SmallVec::new();
     let mut tiles = 0;
     for d in 0..tiled.rank() {
-        let extent = shape.dim(d);
-        extents.push(extent);
-        if tiled.dim(d) != extent {
+        extents.push(shape.dim(d));
+        if is_tiled(&d) {
             tiles |= 1 << extents.len();
-            extents.push(tiled.dim(d) / extent.max(1));
+            extents.push(tiles_of(d));
         }
     }
     let apart = r.reshape(above, Shape::new(&extents)?)?;
@@ -421,11 +423,7 @@ fn on_diagonal(r: &Recorder<'_>, column: &Array, shape: &Shape, k: i64) -> Resul
     let square = rules::with_diagonal(own.elements(), k)?;
     let mut matrix = r.op(Op::MakeDiagonal(k), &[column], Meta { dtype: own.dtype, shape: square.clone() })?;
     for d in 0..2 {
-        let (have, want) = (square.dim(d), shape.dim(d));
-        matrix = match have > want {
-            true => r.part(&matrix, d, 0, want)?,
-            false => r.padded(&matrix, d, 0, want - have)?,
-        };
+        matrix = r.resized(&matrix, d, shape.dim(d))?;
     }
     Ok(matrix)
 }

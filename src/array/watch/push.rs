@@ -24,7 +24,7 @@ pub(super) fn push(home: &Arc<Home>, log: &Log, end: u32, mut tangents: Tangents
     let _pause = Pause::only(log);
     let steps = Steps { home: home.clone(), steps: log.leading_to(std::iter::once(end)) };
     for Leading { number, step, passes } in &steps.steps {
-        if step.meta.elements() == 0 || !passes || steps.reads_nothing(step) {
+        if step.meta.elements() == 0 || !passes || steps.follows_only_empty_arguments(step) {
             continue;
         }
         if !step.meta.dtype.is_float() {
@@ -59,30 +59,25 @@ pub(super) fn tangent_of<'a>(source: &Source, tangents: &'a Tangents) -> Option<
 impl Steps {
     /// The tangent of an op's value; `None` where it is zero.
     fn tangent(&self, step: &Step, op: &Op, tangents: &Tangents) -> Result<Option<Array>> {
-        let r = self.recorder(step);
-        let of = |slot: usize| step.args.get(slot).and_then(|source| tangent_of(source, tangents));
-        let (first, meta) = (of(0), step.meta.clone());
+        // RECORD-3: only elementwise ops take numbers as arguments.
         let Some(operand) = step.args.first().and_then(|source| self.meta(source)) else {
             return self.sum_of_partials(step, op, tangents);
         };
         match op.facts().gradient {
             GradientRule::None { .. } => Err(step.undefined()),
-            GradientRule::Adjoint => self.same_op(step, op, tangents),
+            GradientRule::MoveBack
+            | GradientRule::PutBack
+            | GradientRule::SumOfCopies
+            | GradientRule::SameOp
+            | GradientRule::OwnPart
+            | GradientRule::Adjoint
+            | GradientRule::FirstOnly
+            | GradientRule::AddAtIndex
+            | GradientRule::Overwritten => self.same_op(step, op, tangents),
             GradientRule::Factors | GradientRule::Solution | GradientRule::Spectrum => {
                 self.linear_tangent(step, op, tangents)
             }
             GradientRule::Partials => self.sum_of_partials(step, op, tangents),
-            GradientRule::MoveBack | GradientRule::PutBack | GradientRule::SumOfCopies | GradientRule::SameOp => {
-                first.map(|tangent| r.op(op.clone(), &[tangent], meta)).transpose()
-            }
-            GradientRule::OwnPart => self.same_op(step, op, tangents),
-            GradientRule::FirstOnly => {
-                first.map(|tangent| r.op(op.clone(), &[tangent, self.read(step, 1)?], meta)).transpose()
-            }
-            GradientRule::AddAtIndex => {
-                first.map(|tangent| r.op(op.clone(), &[tangent, self.read(step, 1)?], meta)).transpose()
-            }
-            GradientRule::Overwritten => self.same_op(step, op, tangents),
             GradientRule::Products => self.sum_of_products(step, op, tangents),
             rule @ (GradientRule::Spread
             | GradientRule::SpreadMean
@@ -92,7 +87,7 @@ impl Steps {
             | GradientRule::Direction
             | GradientRule::Softmax
             | GradientRule::SumsFromEnd) => {
-                let Some(tangent) = first else { return Ok(None) };
+                let Some(tangent) = tangent_of(&step.args[0], tangents) else { return Ok(None) };
                 Ok(Some(match self.folding(step, op, operand)? {
                     Folding::Reduction(reduction) => reduction.push(tangent, &reduction.weight(rule)?)?,
                     Folding::Scan(scan) => scan.push(tangent)?,
@@ -101,15 +96,15 @@ impl Steps {
         }
     }
 
-    /// The same op on the tangents of the arguments that have any, zeros for the others, and the same index.
+    /// The same op on the tangents of the arguments that have any, zeros for the others, and the same index or condition.
     fn same_op(&self, step: &Step, op: &Op, tangents: &Tangents) -> Result<Option<Array>> {
         let r = self.recorder(step);
-        if step.args.iter().all(|source| tangent_of(source, tangents).is_none()) {
+        let has_tangent = |(slot, source)| op.passes_to(slot) && tangent_of(source, tangents).is_some();
+        if !step.args.iter().enumerate().any(has_tangent) {
             return Ok(None);
         }
-        let index = op.indexes().map(|_| 1);
         let args = step.args.iter().enumerate().map(|(slot, source)| match tangent_of(source, tangents) {
-            _ if index == Some(slot) => self.read(step, slot).cloned(),
+            _ if !op.passes_to(slot) => self.read(step, slot).cloned(),
             Some(tangent) => Ok(tangent.clone()),
             None => {
                 let meta = self.meta(source).ok_or_else(|| not_written(op.name()))?;
@@ -130,12 +125,9 @@ impl Steps {
         let mut sum: Option<Array> = None;
         for (source, part) in step.args.iter().zip(parts) {
             let Some(tangent) = tangent_of(source, tangents) else { continue };
-            let tangent = r.expand(&r.cast(tangent, step.meta.dtype)?, &step.meta.shape)?;
+            let tangent = r.alike(tangent, &step.meta)?;
             let Some(share) = partial.times(&tangent, part)? else { continue };
-            sum = Some(match sum {
-                None => share,
-                Some(sum) => r.binary(ElementOp::Add, &sum, &share)?,
-            });
+            sum = Some(r.added(sum, share)?);
         }
         Ok(sum)
     }
@@ -154,10 +146,7 @@ impl Steps {
                 None if slot == 0 => r.matmul(tangent, self.read(step, 1)?)?,
                 None => r.matmul(self.read(step, 0)?, tangent)?,
             };
-            sum = Some(match sum {
-                None => share,
-                Some(sum) => r.binary(ElementOp::Add, &sum, &share)?,
-            });
+            sum = Some(r.added(sum, share)?);
         }
         Ok(sum)
     }
