@@ -516,6 +516,46 @@ fn a_checkpoint_draws_its_random_numbers_again_and_keeps_nothing_between() {
 }
 
 #[test]
+fn integers_among_the_arguments_of_a_function_with_a_rule_are_constants() {
+    let rt = host();
+    let s = rt.session("labels").open();
+    let x = s.from_slice(&[1.0f64, 3.0, 2.0, 0.5, 0.0, 4.0], [3, 2]).unwrap();
+    let direction = s.from_vec(numbers(6, 2), [3, 2]).unwrap();
+    let known = s.from_slice(&[1u32, 2], [1, 2]).unwrap();
+    for is_followed in [false, true] {
+        let watch = s.watch(&x).unwrap();
+        let index = if is_followed { x.argmax(0) } else { known.clone() };
+        let plain = x.take_along(0, &index).square();
+        let again = s.checkpoint([&x, &index], |x| Ok(x[0].take_along(0, &x[1]).square())).unwrap();
+        let rule = |x: &[Array], _: &Array, above: &Array| Ok(vec![&x[0] * above, x[1].clone()]);
+        let ruled = s.custom_gradient([&x, &index], |[x, index]| Ok(x.take_along(0, index)), rule).unwrap();
+        let expected = values(&watch.gradients(&plain.sum(..)).unwrap());
+        assert_eq!(expected, [0.0, 6.0, 0.0, 0.0, 0.0, 8.0]);
+        assert_eq!(values(&watch.gradients(&again.sum(..)).unwrap()), expected);
+        let tangent = |value: &Array| values(&watch.jvp(value, &direction).unwrap());
+        assert_eq!(tangent(&again), tangent(&plain));
+        assert_eq!(values(&watch.gradients(&ruled.sum(..)).unwrap()), values(&x));
+    }
+}
+
+#[test]
+fn a_checkpoint_passes_on_zeros_where_plain_code_does_and_each_share_once() {
+    let rt = host();
+    let s = rt.session("constants").open();
+    let x = s.from_slice(&[1.0f64, 3.0], 2).unwrap();
+    let watch = s.watch(&x).unwrap();
+    let constant = s.checkpoint(&x, |x| Ok(x[0].stop_gradient() * 2.0)).unwrap();
+    let y = &constant * &x;
+    assert_eq!(values(&watch.gradients(&y.sum(..)).unwrap()), [2.0, 6.0]);
+    assert_eq!(values(&watch.jvp(&y, &x).unwrap()), [2.0, 18.0]);
+    assert_eq!(values(&watch.gradients(&constant.sum(..)).unwrap()), [0.0, 0.0]);
+    // An array that is given twice.
+    let square = s.checkpoint([&x, &x], |x| Ok(&x[0] * &x[1])).unwrap();
+    assert_eq!(values(&watch.gradients(&square.sum(..)).unwrap()), [2.0, 6.0]);
+    assert_eq!(values(&watch.jvp(&square, &x).unwrap()), [2.0, 18.0]);
+}
+
+#[test]
 fn an_index_outside_of_its_array_is_a_fault_of_the_gradient_too() {
     for (device, rt) in unfolded(|b| b) {
         let s = rt.session("outside").open();
@@ -560,6 +600,28 @@ fn shares_of_two_dtypes_that_meet_at_a_truth_value_have_no_derivative() {
     };
     let refused = s.value_and_gradient(&x, |x| Ok(loss(x))).unwrap_err();
     assert_eq!((refused.kind(), refused.op()), (ErrorKind::NoDerivative, Some("gt")), "{refused}");
+}
+
+#[test]
+fn vectors_that_do_not_fit_are_refused_before_the_function_is_recorded() {
+    let rt = host();
+    let s = rt.session("vectors").open();
+    let x = s.from_slice(&[1.0f64, 2.0], 2).unwrap();
+    let long = s.zeros::<f64>([3, 1]);
+    // The gradient of a linear function is not followed.
+    let error = s.hvp(&x, &long, |x| Ok(x.sum(..))).unwrap_err();
+    assert_eq!((error.kind(), error.op()), (ErrorKind::Shape, Some("hvp")), "{error}");
+    let unread = |_: [&Array; 1]| -> tidemill::Result<Array> { unreachable!("the vectors are checked first") };
+    for error in [s.hvp([&x], [&x, &x], unread).unwrap_err(), s.jvp([&x], [&x, &x], unread).unwrap_err()] {
+        assert_eq!(error.kind(), ErrorKind::Argument, "{error}");
+        assert!(error.op().is_some_and(|op| op == "hvp" || op == "jvp"), "{error}");
+        assert!(error.location().is_some_and(|at| at.file().ends_with("gradients.rs")), "{error}");
+    }
+    let watch = s.watch(&x).unwrap();
+    let before = s.ones::<f64>([1, 1]);
+    assert_eq!(watch.vjp(&before, &before).unwrap_err().op(), Some("vjp"));
+    assert_eq!(watch.jvp(&before, &x).unwrap_err().op(), Some("jvp"));
+    assert_eq!(watch.gradients(&before).unwrap_err().op(), Some("gradients"));
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Functions with derivatives of their own: rules that a program writes, parts that are computed again, constants.
 
-use super::log::Pause;
+use super::log::{Pause, has_derivatives, is_same};
+use super::recorder::Recorder;
 use super::{Watch, Watchable};
 use crate::array::handle::Array;
-use crate::array::record::{At, Input, common_home, node};
+use crate::array::record::{At, Input, node};
 use crate::array::session::Session;
 use crate::array::tape::Home;
 use crate::error::{Error, ErrorKind, Result};
@@ -60,15 +61,20 @@ struct Again<F> {
 }
 
 impl<F: Fn(&[Array]) -> Result<Array> + Send + Sync> Again<F> {
-    /// The function once more, watched.
-    fn again<T>(&self, args: &[Array], then: impl FnOnce(&Watch<Vec<Array>>, &Array) -> Result<T>) -> Result<T> {
+    /// The function once more, with a watch of the arguments in these slots. The watch need not follow the value.
+    fn again(&self, args: &[Array], slots: &[usize]) -> Result<(Watch<Vec<Array>>, Array)> {
         let session = Session::of(&self.home);
-        let watch = Watch::begin(&self.home, args, |arrays| arrays, self.at)?;
+        let watched: Vec<Array> = slots.iter().map(|&slot| args[slot].clone()).collect();
+        let watch = Watch::begin(&self.home, &watched, |arrays| arrays, self.at)?;
         let stands = session.random_state();
         session.set_random_state(self.random);
         let value = (self.function)(args);
         session.set_random_state(stands);
-        then(&watch, &value?)
+        Ok((watch, value?.checked()?))
+    }
+
+    fn zeros(&self, array: &Array) -> Result<Array> {
+        Recorder { home: &self.home, at: self.at }.zeros(array.meta()?.clone())
     }
 }
 
@@ -78,12 +84,36 @@ impl<F: Fn(&[Array]) -> Result<Array> + Send + Sync> Custom for Again<F> {
     }
 
     fn pull(&self, args: &[Array], _: &Array, above: &Array) -> Result<Vec<Array>> {
-        self.again(args, |watch, value| watch.pulled(value, above, self.at))
+        let slots = slots_watched(args);
+        let (watch, value) = self.again(args, &slots)?;
+        let gradients = match watch.log.step_of(&value) {
+            Some(_) => watch.pulled(&value, above, self.name(), self.at)?,
+            None => Vec::new(),
+        };
+        let of_slot = |slot: usize| slots.iter().zip(&gradients).find(|(watched, _)| **watched == slot);
+        let all = args.iter().enumerate().map(|(slot, array)| match of_slot(slot) {
+            Some((_, gradient)) => Ok(gradient.clone()),
+            None => self.zeros(array),
+        });
+        all.collect()
     }
 
     fn push(&self, args: &[Array], tangents: &[Array]) -> Result<Array> {
-        self.again(args, |watch, value| watch.pushed(value, tangents, self.at))
+        let slots = slots_watched(args);
+        let (watch, value) = self.again(args, &slots)?;
+        if watch.log.step_of(&value).is_none() {
+            return self.zeros(&value);
+        }
+        let tangents: Vec<Array> = slots.iter().map(|&slot| tangents[slot].clone()).collect();
+        watch.pushed(&value, &tangents, self.name(), self.at)
     }
+}
+
+/// The arguments that a watch of them follows: the floats. One that is given twice is one value, and its derivative is
+/// by both.
+fn slots_watched(args: &[Array]) -> Vec<usize> {
+    let is_first = |slot: usize| !args[..slot].iter().any(|other| is_same(other, &args[slot]));
+    (0..args.len()).filter(|&slot| has_derivatives(&args[slot]) && is_first(slot)).collect()
 }
 
 impl Session {
@@ -125,7 +155,8 @@ impl Session {
 
     /// The value of `function`, of which watches keep the arguments alone: what lies between them and the value is
     /// recorded again when gradients are asked for, and its random numbers are drawn again. It takes one more forward
-    /// pass through `function`, and no memory for what a backward pass reads of it.
+    /// pass through `function`, and no memory for what a backward pass reads of it. Meanwhile no other thread may draw
+    /// random numbers from this session: it would get some of those that are drawn again.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -170,9 +201,9 @@ fn followed(home: &Arc<Home>, custom: Arc<dyn Custom>, args: &[Array], value: Ar
 
 /// The same elements as another value, which no watch follows.
 fn renamed(array: &Array, at: At) -> Array {
-    let (Ok(meta), Ok(home)) = (array.meta(), common_home(std::iter::once(array))) else { return array.clone() };
+    let Ok(meta) = array.meta() else { return array.clone() };
     let _pause = Pause::all();
-    node(home, Op::View(View::Reshape), &[Input::Array(array)], meta.clone(), at).pinned(array.1)
+    node(&array.0.home, Op::View(View::Reshape), &[Input::Array(array)], meta.clone(), at)
 }
 
 impl Array {

@@ -11,7 +11,8 @@ use crate::array::handle::Array;
 use crate::array::record::{At, Input};
 use crate::array::tape::Home;
 use crate::error::{Error, ErrorKind, Result, Site};
-use crate::graph::{Meta, Op, Scalar};
+use crate::graph::gradient::RuleReads;
+use crate::graph::{DType, Meta, Op, Scalar};
 use crate::ids::ValueId;
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -159,6 +160,16 @@ fn key(array: &Array) -> Option<Key> {
     }
 }
 
+/// Whether derivatives pass to an array: only floats have any.
+pub(super) fn has_derivatives(array: &Array) -> bool {
+    array.dtype().is_ok_and(DType::is_float)
+}
+
+/// Whether two arrays are one value.
+pub(super) fn is_same(a: &Array, b: &Array) -> bool {
+    key(a) == key(b)
+}
+
 /// The steps that an op which is about to be recorded becomes, one for each watch that follows an argument of it. It
 /// keeps the arguments that rules read.
 pub(crate) struct Note(SmallVec<[(Arc<Log>, Step, bool); 1]>);
@@ -221,7 +232,7 @@ impl Watches {
             let mut noted = log.noted.lock();
             let sources: SmallVec<[Source; 2]> = args
                 .iter()
-                .map(|array| match noted.step_of(array) {
+                .map(|array| match noted.step_of(array).filter(|_| has_derivatives(array)) {
                     Some(step) => {
                         noted.steps[step as usize].value.get_or_insert_with(|| array.clone());
                         Source::Step(step)
@@ -271,8 +282,9 @@ impl Noted {
     fn note(&mut self, op: &Op, inputs: &[Input<'_>], meta: &Meta, at: Site) -> Option<(Step, bool)> {
         let steps: SmallVec<[Option<u32>; 4]> =
             inputs.iter().map(|i| i.array().and_then(|a| self.step_of(a))).collect();
+        assert!(inputs.len() <= RuleReads::ARGS_MAX, "GRAD-1: an op has at most {} arguments", RuleReads::ARGS_MAX);
         let followed = steps.iter().enumerate().filter(|(_, step)| step.is_some());
-        let followed = followed.fold(0u8, |set, (n, _)| set | 1u8.checked_shl(n as u32).unwrap_or(0));
+        let followed = followed.fold(0u8, |set, (n, _)| set | 1 << n);
         if followed == 0 {
             return None;
         }
@@ -320,7 +332,7 @@ impl Log {
                 };
                 match passes {
                     true => open.push(*argument),
-                    false => drop(found[*argument as usize].get_or_insert(false)),
+                    false => _ = found[*argument as usize].get_or_insert(false),
                 }
             }
         }

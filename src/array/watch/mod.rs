@@ -25,13 +25,13 @@ mod scans;
 mod spectra;
 
 use super::handle::Array;
-use super::operand::Operand;
-use super::record::{At, apply, cast_in, may_meet};
+use super::record::{At, may_meet};
 use super::session::Session;
 use super::tape::Home;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{ElementOp, rules};
+use crate::graph::{Meta, rules};
 use log::Log;
+use push::Tangents;
 use recorder::Recorder;
 use std::fmt;
 use std::panic::Location;
@@ -39,8 +39,13 @@ use std::sync::Arc;
 
 pub(super) use log::{Watches, note_empty_read};
 
+mod sealed {
+    pub trait Sealed {}
+}
+
 /// What can be watched: `&a`, `[&a, &b]`, a slice or a `Vec` of arrays. Gradients come in the same arrangement.
-pub trait Watchable {
+/// Sealed: these are all.
+pub trait Watchable: sealed::Sealed {
     /// `Array`, `[Array; N]` or `Vec<Array>`.
     type Gradients;
 
@@ -50,6 +55,11 @@ pub trait Watchable {
     /// As many arrays in this arrangement.
     fn arranged(arrays: Vec<Array>) -> Self::Gradients;
 }
+
+impl sealed::Sealed for &Array {}
+impl<const N: usize> sealed::Sealed for [&Array; N] {}
+impl sealed::Sealed for &[Array] {}
+impl sealed::Sealed for &Vec<Array> {}
 
 impl Watchable for &Array {
     type Gradients = Array;
@@ -214,8 +224,9 @@ impl Session {
     ) -> Result<(Array, Array)> {
         let at = Location::caller();
         let watch = Watch::begin(self.home(), &arrays.arrays(), W::arranged, at)?;
+        let tangents = watch.fitted(&tangents.arrays(), "jvp", at)?;
         let value = f(arrays)?;
-        let tangent = watch.pushed(&value, &tangents.arrays(), at)?;
+        let tangent = watch.pushed(&value, &tangents, "jvp", at)?;
         Ok((value, tangent))
     }
 
@@ -245,15 +256,14 @@ impl Session {
         let at = Location::caller();
         let all = arrays.arrays();
         let outer = Watch::begin(self.home(), &all, W::arranged, at)?;
+        let vectors = outer.fitted(&vectors.arrays(), "hvp", at)?;
         let inner = Watch::begin(self.home(), &all, |gradients| gradients, at)?;
         let gradients = inner.gradients_at(&f(arrays)?, at)?;
         drop(inner);
-        let vectors = vectors.arrays();
-        outer.fitting(&vectors)?;
         // A gradient that does not depend on the arrays is that of a linear function.
         let followed = gradients.iter().zip(&vectors).filter(|(gradient, _)| outer.log.step_of(gradient).is_some());
         let seeds: Vec<(&Array, &Array)> = followed.collect();
-        outer.pulled_of(&seeds, at).map(outer.arrange)
+        outer.pulled_of(&seeds, "hvp", at).map(outer.arrange)
     }
 }
 
@@ -288,7 +298,7 @@ impl<G> Watch<G> {
             return Err(Error::new(ErrorKind::Shape, message).with_op("gradients").with_location(at));
         }
         let one = Recorder { home: &self.home, at }.full(meta.clone(), 1.0)?;
-        self.pulled(loss, &one, at).map(self.arrange)
+        self.pulled(loss, &one, "gradients", at).map(self.arrange)
     }
 
     /// What a cotangent of `value` (of its shape, or expanding to it) makes of the watched arrays: the product of the
@@ -314,7 +324,7 @@ impl<G> Watch<G> {
     /// As [`Watch::gradients`]; `ErrorKind::Shape` for a cotangent that does not expand to the value.
     #[track_caller]
     pub fn vjp(&self, value: &Array, cotangent: &Array) -> Result<G> {
-        self.pulled(value, cotangent, Location::caller()).map(self.arrange)
+        self.pulled(value, cotangent, "vjp", Location::caller()).map(self.arrange)
     }
 
     /// The tangent of `value` in the direction of tangents of the watched arrays, one for each, of its shape or expanding
@@ -325,25 +335,25 @@ impl<G> Watch<G> {
     /// `ErrorKind::Shape` for one that does not expand to its array.
     #[track_caller]
     pub fn jvp(&self, value: &Array, tangents: impl Watchable) -> Result<Array> {
-        self.pushed(value, &tangents.arrays(), Location::caller())
+        let (tangents, at) = (tangents.arrays(), Location::caller());
+        self.pushed(value, &self.fitted(&tangents, "jvp", at)?, "jvp", at)
     }
 
-    /// What a cotangent of a value makes of the watched arrays.
-    fn pulled(&self, value: &Array, cotangent: &Array, at: At) -> Result<Vec<Array>> {
-        self.step_of(value, at)?;
-        self.pulled_of(&[(value, cotangent)], at)
+    /// The cotangents of the watched arrays that follow from a cotangent of a value. `asked`: the method, for errors.
+    fn pulled(&self, value: &Array, cotangent: &Array, asked: &'static str, at: At) -> Result<Vec<Array>> {
+        self.pulled_of(&[(value, cotangent)], asked, at)
     }
 
-    /// What cotangents of values that are followed make of the watched arrays.
-    fn pulled_of(&self, seeds: &[(&Array, &Array)], at: At) -> Result<Vec<Array>> {
+    /// The cotangents of the watched arrays that follow from cotangents of values.
+    fn pulled_of(&self, seeds: &[(&Array, &Array)], asked: &'static str, at: At) -> Result<Vec<Array>> {
         let seeds = seeds.iter().map(|(value, cotangent)| {
-            let step = self.step_of(value, at)?;
-            Ok((step, self.alike(cotangent, value, "cotangent", at)?))
+            let step = self.step_of(value, asked, at)?;
+            Ok((step, alike(&self.home, cotangent, value.meta()?, asked, at)?))
         });
         let watched = pull::pull(&self.home, &self.log, seeds.collect::<Result<_>>()?)?;
         let recorder = Recorder { home: &self.home, at };
         let gradients = self.arrays.iter().map(|array| {
-            let step = self.step_of(array, at)?;
+            let step = self.step_of(array, asked, at)?;
             match watched.get(&step) {
                 Some(gradient) => Ok(gradient.clone()),
                 None => recorder.zeros(array.meta()?.clone()),
@@ -352,51 +362,46 @@ impl<G> Watch<G> {
         gradients.collect()
     }
 
-    /// The tangent of a value.
-    fn pushed(&self, value: &Array, tangents: &[Array], at: At) -> Result<Array> {
-        let end = self.step_of(value, at)?;
-        self.fitting(tangents)?;
-        let mut of_steps = rustc_hash::FxHashMap::default();
+    /// The tangent of a value that follows from tangents of the watched arrays, in the dtypes and shapes of these.
+    fn pushed(&self, value: &Array, tangents: &[Array], asked: &'static str, at: At) -> Result<Array> {
+        let recorder = Recorder { home: &self.home, at };
+        let end = self.step_of(value, asked, at)?;
+        let mut of_steps = Tangents::default();
         for (array, tangent) in self.arrays.iter().zip(tangents) {
-            let tangent = self.alike(tangent, array, "tangent", at)?;
-            let step = self.step_of(array, at)?;
-            let sum = match of_steps.remove(&step) {
-                None => tangent,
-                Some(sum) => apply(ElementOp::Add, &mut [Operand::from(&sum), tangent.into()], at),
-            };
+            let step = self.step_of(array, asked, at)?;
+            let sum = recorder.added(of_steps.remove(&step), tangent.clone())?;
             of_steps.insert(step, sum);
         }
         match push::push(&self.home, &self.log, end, of_steps)? {
             Some(tangent) => Ok(tangent),
-            None => Recorder { home: &self.home, at }.zeros(value.meta()?.clone()),
+            None => recorder.zeros(value.meta()?.clone()),
         }
     }
 
-    /// Whether there is one vector for each array.
-    fn fitting(&self, vectors: &[Array]) -> Result<()> {
-        if vectors.len() == self.arrays.len() {
-            return Ok(());
+    /// One vector for each watched array, in the array's dtype and shape.
+    fn fitted(&self, vectors: &[Array], asked: &'static str, at: At) -> Result<Vec<Array>> {
+        if vectors.len() != self.arrays.len() {
+            let message = format!("{} vectors for {} watched arrays", vectors.len(), self.arrays.len());
+            return Err(Error::new(ErrorKind::Argument, message).with_op(asked).with_location(at));
         }
-        let message = format!("{} vectors for {} watched arrays", vectors.len(), self.arrays.len());
-        Err(Error::new(ErrorKind::Argument, message))
-    }
-
-    /// A cotangent or tangent in the dtype and shape of its value.
-    fn alike(&self, vector: &Array, value: &Array, what: &'static str, at: At) -> Result<Array> {
-        let (own, meta) = (vector.meta()?, value.meta()?);
-        let named = |error: Error| error.with_op(what).with_location(at);
-        rules::expands(&own.shape, &meta.shape).map_err(named)?;
-        let recorder = Recorder { home: &self.home, at };
-        recorder.expand(&cast_in(&self.home, vector, meta.dtype, at).checked()?, &meta.shape)
+        let pairs = vectors.iter().zip(&self.arrays);
+        pairs.map(|(vector, array)| alike(&self.home, vector, array.meta()?, asked, at)).collect()
     }
 
     /// The step of a value that the watch follows.
-    fn step_of(&self, value: &Array, at: At) -> Result<u32> {
+    fn step_of(&self, value: &Array, asked: &'static str, at: At) -> Result<u32> {
         value.meta()?;
         self.log.step_of(value).ok_or_else(|| {
-            let message = "it does not depend on what is watched, as far as the watch saw: a watch sees what its session \
-                           records while it lives";
-            Error::new(ErrorKind::Argument, message).with_op("gradients").with_location(at)
+            let message = "the watch did not see this array being computed from a watched one: it sees the ops that its \
+                           session records while it lives";
+            Error::new(ErrorKind::Argument, message).with_op(asked).with_location(at)
         })
     }
+}
+
+/// A cotangent or tangent in the dtype and shape of its value. `asked`: the method that takes it, for errors.
+fn alike(home: &Arc<Home>, vector: &Array, value: &Meta, asked: &'static str, at: At) -> Result<Array> {
+    let own = vector.shape()?;
+    rules::expands(own, &value.shape).map_err(|error| error.with_op(asked).with_location(at))?;
+    Recorder { home, at }.alike(vector, value)
 }
