@@ -4,7 +4,7 @@ mod common;
 #[path = "../examples/train/model.rs"]
 mod model;
 
-use common::{unfolded, wait};
+use common::{host, unfolded, wait};
 use model::{Digits, Model, Optimiser};
 use std::path::Path;
 use tidemill::testing::rounds;
@@ -40,5 +40,20 @@ fn both_models_learn_to_read_digits_to_the_same_bits_each_time() {
             let again = trained(&rt, sizes, learner);
             assert_eq!((again.0, again.1), (losses, right), "{device}");
         }
+    }
+}
+
+#[test]
+fn a_pass_learns_from_every_digit_whatever_the_size_of_a_batch() {
+    let rt = host();
+    let s = rt.session("batches").seed(5).open();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/data/digits.csv");
+    let (seen, _) = Digits::read(&s, &path, 7).unwrap();
+    for (batch, expected) in [(0, 7), (1, 7), (2, 4), (7, 1), (50, 1)] {
+        let (mut model, mut optimiser) = (Model::logistic(&s), Optimiser::adam(0.01));
+        let loss = model.learn(&s, &mut optimiser, &seen, batch).unwrap();
+        assert!(wait(loss.item::<f32>()).unwrap().is_finite(), "batches of {batch}");
+        let Optimiser::Adam { steps, .. } = optimiser else { unreachable!("it was made by adam()") };
+        assert_eq!(steps, expected, "batches of {batch}");
     }
 }

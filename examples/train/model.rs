@@ -15,7 +15,7 @@ pub struct Digits {
     count: usize,
 }
 
-/// A classifier: its parameters, and what it makes of them and images.
+/// A classifier: its parameters, and the function that computes scores from parameters and images.
 pub struct Model {
     parameters: Vec<Array>,
     scores: fn(&[Array], &Array) -> Array,
@@ -43,7 +43,7 @@ impl Digits {
     /// Reads digits: the first `seen` of them, and the others.
     ///
     /// # Errors
-    /// Where the file cannot be read, or holds something else.
+    /// `ErrorKind::Argument` for a line that is not 64 pixels and a label; the error of reading the file otherwise.
     pub fn read(s: &Session, path: &Path, seen: usize) -> Result<(Digits, Digits)> {
         let (mut pixels, mut labels) = (Vec::new(), Vec::new());
         for line in std::fs::read_to_string(path)?.lines() {
@@ -71,7 +71,7 @@ impl Model {
         Model { parameters, scores: |p, images| p[0].matmul(images) + &p[1] }
     }
 
-    /// The same of `hidden` values between -1 and 1, which are weighted sums of the pixels.
+    /// A network with one hidden layer: `hidden` values, each the `tanh` of a weighted sum of the pixels, feed the scores.
     pub fn network(s: &Session, hidden: usize) -> Model {
         let weights = |to: usize, from: usize| s.randn::<f32>([to, from]) / (from as f64).sqrt();
         let biases = |to: usize| s.zeros::<f32>([to, 1]);
@@ -79,30 +79,31 @@ impl Model {
         Model { parameters, scores: |p, images| p[2].matmul(&(p[0].matmul(images) + &p[1]).tanh()) + &p[3] }
     }
 
-    /// One pass through the digits in a random order: the mean loss, on its way.
+    /// Trains once on all digits in a random order and returns the mean loss of the batches, which is not computed yet.
     ///
     /// # Errors
-    /// What recording the gradients returns.
+    /// The error of recording the loss or its gradients (see `Session::value_and_gradient`).
     pub fn learn(&mut self, s: &Session, optimiser: &mut Optimiser, digits: &Digits, batch: usize) -> Result<Array> {
         let order = s.rand::<f32>([digits.count, 1]).argsort(0);
         let mut total = s.zeros::<f32>([1, 1]);
-        let batches = (digits.count / batch.max(1)).max(1);
+        let batch = batch.clamp(1, digits.count.max(1));
+        let batches = digits.count.div_ceil(batch);
         for first in (0..batches).map(|n| n * batch) {
             let index = order.slice((first..digits.count.min(first + batch), 0));
             let (images, labels) = (digits.images.take_dim(1, &index), digits.labels.take_dim(1, &index));
             let scores = self.scores;
             let (loss, gradients) =
                 s.value_and_gradient(&self.parameters, |p| Ok(loss(&scores(p, &images), &labels)))?;
-            optimiser.step(&mut self.parameters, gradients);
+            optimiser.step(s, &mut self.parameters, gradients)?;
             total += loss;
         }
         Ok(total / batches)
     }
 
-    /// The share of the digits that it recognises, on its way.
+    /// Returns the share of `digits` whose label the model predicts, as an array that is not computed yet.
     ///
     /// # Errors
-    /// Where the digits' arrays carry a fault.
+    /// The fault that the arrays of `digits` or the parameters carry.
     pub fn accuracy(&self, digits: &Digits) -> Result<Array> {
         let scores = (self.scores)(&self.parameters, &digits.images);
         scores.argmax(0).eq_to(&digits.labels).mean(..).checked()
@@ -125,7 +126,7 @@ impl Optimiser {
         Optimiser::Adam { rate, means: Vec::new(), steps: 0 }
     }
 
-    fn step(&mut self, parameters: &mut [Array], gradients: Vec<Array>) {
+    fn step(&mut self, s: &Session, parameters: &mut [Array], gradients: Vec<Array>) -> Result<()> {
         match self {
             Optimiser::Sgd { rate } => {
                 for (parameter, gradient) in parameters.iter_mut().zip(gradients) {
@@ -136,7 +137,10 @@ impl Optimiser {
                 const FIRST: f64 = 0.9;
                 const SECOND: f64 = 0.999;
                 if means.is_empty() {
-                    means.extend(gradients.iter().map(|gradient| (gradient * 0.0, gradient * 0.0)));
+                    for parameter in &*parameters {
+                        let zeros = s.zeros::<f32>(parameter.shape()?);
+                        means.push((zeros.clone(), zeros));
+                    }
                 }
                 *steps += 1;
                 // Both means begin at 0, and are too small at first.
@@ -148,5 +152,6 @@ impl Optimiser {
                 }
             }
         }
+        Ok(())
     }
 }
