@@ -8,7 +8,7 @@ use super::linear::LinearOp;
 use super::shape::Shape;
 use super::table::ElementOp;
 use crate::dtype::{DType, Scalar};
-use crate::error::Site;
+use crate::error::{Result, Site};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{DeviceId, ValueId};
 use smallvec::SmallVec;
@@ -163,6 +163,17 @@ pub enum Parts {
     Together,
 }
 
+impl Parts {
+    /// The shape of the complex or real numbers that an argument of this shape holds.
+    ///
+    /// # Errors
+    /// Those of [`Shape::new`].
+    pub fn numbers(self, argument: &Shape) -> Result<Shape> {
+        let axes = argument.axes() - usize::from(self == Parts::Together);
+        Shape::new(&(0..axes).map(|d| argument.dim(d)).collect::<SmallVec<[usize; 4]>>())
+    }
+}
+
 /// Which elements of a line and of its spectrum a transform reads and yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spectrum {
@@ -213,6 +224,23 @@ impl Fourier {
     /// Parts that the result has: 2, or 1 where it is real.
     pub fn parts_yielded(&self) -> usize {
         if self.inverse && self.spectrum == Spectrum::Half { 1 } else { 2 }
+    }
+
+    /// The shape of the result, whose last dimension is the parts unless it is real, for numbers of shape `numbers`.
+    ///
+    /// # Errors
+    /// Those of [`Shape::new`].
+    pub fn shape_yielded(&self, numbers: &Shape) -> Result<Shape> {
+        let lines = numbers.with_dim(usize::from(self.dim), self.yields() as usize)?;
+        match self.parts_yielded() {
+            1 => Ok(lines),
+            parts => lines.with_dim(numbers.axes(), parts),
+        }
+    }
+
+    /// Parts that the transposed transform yields.
+    pub fn parts_back(&self) -> usize {
+        if !self.inverse && self.spectrum == Spectrum::Half { 1 } else { 2 }
     }
 
     /// The number of lines whose transforms have `elements` elements together.

@@ -232,9 +232,7 @@ pub fn multiplied(a: &Shape, b: &Shape) -> Result<Shape> {
 /// `ErrorKind::TooLarge` where it overflows, `ErrorKind::Index` for a dimension that the array lacks.
 pub fn with_extent(operand: &Shape, dim: usize, count: usize) -> Result<Shape> {
     operand.has_axis(dim)?;
-    let dims: SmallVec<[usize; 4]> =
-        (0..operand.axes()).map(|d| if d == dim { count } else { operand.dim(d) }).collect();
-    Shape::new(&dims)
+    operand.with_dim(dim, count)
 }
 
 /// Checks that `index` may pick along `dim` of `operand`: all other extents agree.

@@ -110,6 +110,16 @@ impl Shape {
         self
     }
 
+    /// The shape with another extent in one dimension, which may be a new one.
+    ///
+    /// # Errors
+    /// Those of [`Shape::new`].
+    pub fn with_dim(&self, dim: usize, extent: usize) -> Result<Shape> {
+        let axes = self.axes().max(dim + 1);
+        let dims: SmallVec<[usize; 4]> = (0..axes).map(|d| if d == dim { extent } else { self.dim(d) }).collect();
+        Shape::new(&dims)
+    }
+
     /// The extents, at least two.
     #[inline]
     pub fn dims(&self) -> &[usize] {

@@ -10,8 +10,7 @@ use crate::array::record::{At, Input, derive, node};
 use crate::array::structure::{moved_around, zeros};
 use crate::array::watch::reads_nothing;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::rules::with_extent;
-use crate::graph::{Fourier, Meta, Op, Parts, Shape, Spectrum, View};
+use crate::graph::{Fourier, Meta, Op, Parts, Spectrum, View};
 use smallvec::SmallVec;
 use std::panic::Location;
 
@@ -232,20 +231,10 @@ impl Asked {
     /// parts.
     fn record(&self, arrays: &[&Array], parts: Parts, at: At) -> Array {
         derive(arrays, self.name(), at, |home, metas| {
-            let mut extents: SmallVec<[usize; 4]> = (0..metas[0].shape.axes()).map(|d| metas[0].shape.dim(d)).collect();
-            if parts == Parts::Together {
-                extents.pop();
-            }
-            let own = Shape::new(&extents)?;
+            let own = parts.numbers(&metas[0].shape)?;
             own.has_axis(self.dim)?;
             let fourier = self.fourier(own.dim(self.dim), parts)?;
-            let mut shape = with_extent(&own, self.dim, if fourier.len == 0 { 0 } else { fourier.yields() as usize })?;
-            if fourier.parts_yielded() == 2 {
-                extents[self.dim] = shape.dim(self.dim);
-                extents.push(2);
-                shape = Shape::new(&extents)?;
-            }
-            let meta = Meta { dtype: metas[0].dtype, shape };
+            let meta = Meta { dtype: metas[0].dtype, shape: fourier.shape_yielded(&own)? };
             if metas[0].elements() == 0 {
                 return Ok(reads_nothing(home, Op::Fourier(fourier), arrays, zeros(home, meta, at), at));
             }
@@ -282,7 +271,7 @@ fn parts(together: Array, at: At) -> ComplexArray {
     let part = |n: usize| {
         derive(&[&together], "fft", at, |home, metas| {
             let last = metas[0].shape.axes() - 1;
-            let shape = Shape::new(&(0..last).map(|d| metas[0].shape.dim(d)).collect::<SmallVec<[usize; 4]>>())?;
+            let shape = Parts::Together.numbers(&metas[0].shape)?;
             Ok(together.slice_dim(last, n, 1, at)?.view(home, View::Reshape, shape, at))
         })
     };

@@ -5,12 +5,11 @@
 
 use super::log::Step;
 use super::pull::{Shares, Steps};
-use super::recorder::{Recorder, with_extent};
+use super::recorder::Recorder;
 use super::reductions::not_written;
 use crate::array::handle::Array;
 use crate::error::Result;
-use crate::graph::{ElementOp, Fourier, Meta, Op, Parts, Shape, Spectrum};
-use smallvec::SmallVec;
+use crate::graph::{ElementOp, Fourier, Meta, Op, Parts, Spectrum};
 
 impl Steps {
     /// What arrives at the arguments of a transform.
@@ -19,8 +18,8 @@ impl Steps {
         else {
             return Err(not_written(op.name()));
         };
-        let r = self.recorder(step);
-        let back = fitted(&r, &transformed_back(&r, fourier, above)?, fourier, own)?;
+        let (r, dim) = (self.recorder(step), usize::from(fourier.dim));
+        let back = r.resized(&transformed_back(&r, fourier, above)?, dim, own.shape.dim(dim))?;
         let parts_at = back.shape()?.axes() - 1;
         let part = |slot: usize| {
             let is_part = fourier.parts_back() == 2 && fourier.parts != Parts::Together;
@@ -51,13 +50,6 @@ fn transformed_back(r: &Recorder<'_>, fourier: Fourier, above: &Array) -> Result
     }
 }
 
-impl Fourier {
-    /// Parts that the transposed transform yields.
-    fn parts_back(&self) -> usize {
-        if !self.inverse && self.spectrum == Spectrum::Half { 1 } else { 2 }
-    }
-}
-
 /// A half spectrum times one number where an element has no mirror image, and another elsewhere.
 fn weighted(r: &Recorder<'_>, fourier: Fourier, spectrum: &Array, alone: f64, twice: f64) -> Result<Array> {
     let (own, dim) = (spectrum.meta()?, usize::from(fourier.dim));
@@ -74,21 +66,6 @@ fn weighted(r: &Recorder<'_>, fourier: Fourier, spectrum: &Array, alone: f64, tw
 /// A transform of one argument.
 fn transformed(r: &Recorder<'_>, fourier: Fourier, array: &Array) -> Result<Array> {
     let own = array.meta()?;
-    let mut extents: SmallVec<[usize; 4]> = (0..own.shape.axes()).map(|d| own.shape.dim(d)).collect();
-    if fourier.parts == Parts::Together {
-        extents.pop();
-    }
-    let mut shape = with_extent(&Shape::new(&extents)?, usize::from(fourier.dim), fourier.yields() as usize)?;
-    if fourier.parts_yielded() == 2 {
-        extents[usize::from(fourier.dim)] = fourier.yields() as usize;
-        extents.push(2);
-        shape = Shape::new(&extents)?;
-    }
+    let shape = fourier.shape_yielded(&fourier.parts.numbers(&own.shape)?)?;
     r.op(Op::Fourier(fourier), &[array], Meta { dtype: own.dtype, shape })
-}
-
-/// The first elements along the transform's dimension, or zeros behind them, as many as the argument has.
-fn fitted(r: &Recorder<'_>, array: &Array, fourier: Fourier, own: &Meta) -> Result<Array> {
-    let dim = usize::from(fourier.dim);
-    r.resized(array, dim, own.shape.dim(dim))
 }

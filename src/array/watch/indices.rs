@@ -3,7 +3,7 @@
 //! Must hold: what arrives at one element from several indices is added in an order that depends on the indices alone:
 //! they are sorted, equal ones are added up in a tree, and the sums are written to their places.
 
-use super::recorder::{Recorder, with_extent};
+use super::recorder::Recorder;
 use super::scans::sums_by_label;
 use crate::array::handle::Array;
 use crate::error::Result;
@@ -65,7 +65,7 @@ fn added_along(
         let order = Meta { dtype: DType::U32, shape: index.shape()?.clone() };
         let order = r.op(Op::ArgSort { dim: 0, descending: false }, &[index], order)?;
         places = r.taken(index, 0, &order)?;
-        let labels = r.reshape(&places, with_extent(&Shape::scalar(), dim, count)?)?;
+        let labels = r.reshape(&places, Shape::scalar().with_dim(dim, count)?)?;
         sums = sums_by_label(r, &r.taken(above, dim, &order)?, &labels, dim, false)?;
     }
     // The last of equal indices has the sum of all, and wins.
@@ -133,7 +133,7 @@ pub(super) fn written(r: &Recorder<'_>, above: &Array, index: &Array, indexing: 
     let winner = r.op(Op::Take { dim: None }, &[&winners, index], column(count)?)?;
     let mut is_kept = r.binary(ElementOp::Eq, &winner, &numbers)?;
     if let Some(dim) = dim {
-        is_kept = r.reshape(&is_kept, with_extent(&Shape::scalar(), dim, count)?)?;
+        is_kept = r.reshape(&is_kept, Shape::scalar().with_dim(dim, count)?)?;
     }
     r.select(&is_kept, &taken, 0.0)
 }

@@ -9,7 +9,7 @@
 use super::indices;
 use super::log::{Leading, Log, Made, Pause, Source, Step};
 use super::partials::{Partial, Term};
-use super::recorder::{Recorder, with_extent};
+use super::recorder::Recorder;
 use super::reductions::{Reduction, not_written};
 use super::scans::Scan;
 use crate::array::handle::Array;
@@ -401,7 +401,7 @@ fn untiled(r: &Recorder<'_>, above: &Array, shape: &Shape) -> Result<Array> {
         let (before, behind) = (extents[..first].iter().product(), extents[first + 1..].iter().product());
         let apart = Shape::new(&[before, shape.dim(first), tiles_of(first), behind])?;
         let sums = r.reduce(&r.reshape(above, apart)?, ReduceOp::Sum, 0b100, Nan::Include)?;
-        let sums = r.reshape(&sums, with_extent(&tiled, first, shape.dim(first))?)?;
+        let sums = r.reshape(&sums, tiled.with_dim(first, shape.dim(first))?)?;
         return untiled(r, &sums, shape);
     }
     let mut extents: SmallVec<[usize; 8]> = SmallVec::new();

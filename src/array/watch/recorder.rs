@@ -207,7 +207,7 @@ impl Recorder<'_> {
             return Ok(array.clone());
         }
         let zeros = |count: usize| {
-            let shape = with_extent(&own.shape, dim, count)?;
+            let shape = own.shape.with_dim(dim, count)?;
             self.zeros(Meta { dtype: own.dtype, shape })
         };
         self.join(dim, &[&zeros(before)?, array, &zeros(behind)?])
@@ -250,18 +250,8 @@ impl Recorder<'_> {
     /// Elements at an index (a column of integers) along a dimension.
     pub fn taken(&self, array: &Array, dim: usize, index: &Array) -> Result<Array> {
         let own = array.meta()?;
-        let shape = with_extent(&own.shape, dim, index.elements()?)?;
+        let shape = own.shape.with_dim(dim, index.elements()?)?;
         let meta = Meta { dtype: own.dtype, shape };
         self.op(Op::Take { dim: Some(dim as u8) }, &[array, index], meta)
     }
-}
-
-/// The shape with another extent in one dimension.
-pub(super) fn with_extent(shape: &Shape, dim: usize, extent: usize) -> Result<Shape> {
-    let mut dims: SmallVec<[usize; 4]> = SmallVec::from_slice(shape.dims());
-    while dims.len() <= dim {
-        dims.push(1);
-    }
-    dims[dim] = extent;
-    Ok(Shape::new(&dims)?.with_axes(shape.axes().max(dim + 1)))
 }

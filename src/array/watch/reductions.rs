@@ -1,7 +1,7 @@
 //! Derivatives of reductions. A reduction's derivative by an element of its operand is that element's weight: what
 //! arrives from above is multiplied by it on the way back, and tangents are multiplied by it and summed on the way forth.
 
-use super::recorder::{Recorder, with_extent};
+use super::recorder::Recorder;
 use crate::array::handle::Array;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::gradient::GradientRule;
@@ -158,7 +158,7 @@ impl Reduction<'_> {
         let moved = lines.shape()?.clone();
         let count = self.reduced();
         let lines = r.reshape(&lines, Shape::new(&[count, shape.elements() / count])?)?;
-        let one = Meta { dtype: self.meta.dtype, shape: with_extent(lines.shape()?, 0, 1)? };
+        let one = Meta { dtype: self.meta.dtype, shape: lines.shape()?.with_dim(0, 1)? };
         let one = r.full(one, 1.0)?;
         let before = r.part(&r.scan(&lines, ScanOp::Prod, 0, false)?, 0, 0, count - 1)?;
         let behind = r.part(&r.scan(&lines, ScanOp::Prod, 0, true)?, 0, 1, count - 1)?;

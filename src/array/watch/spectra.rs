@@ -138,9 +138,8 @@ impl Packed {
     }
 
     fn join(&self, on: &Algebra<'_>, left: &Array, values: &Array, right: &Array) -> Result<Array> {
-        let column = |matrix: &Array, height: usize| {
-            on.0.reshape(matrix, pages_of(matrix.shape()?, height * self.k, 1)?)
-        };
+        let column =
+            |matrix: &Array, height: usize| on.0.reshape(matrix, pages_of(matrix.shape()?, height * self.k, 1)?);
         on.0.join(0, &[values, &column(left, self.m)?, &column(right, self.n)?])
     }
 }
