@@ -33,22 +33,8 @@ pub enum GradientRule {
     SameOp,
     /// `above` by the first argument; nothing by the second, which is a condition.
     FirstOnly,
-    /// `above`, expanded to the argument.
-    Spread,
-    /// `above`, expanded to the argument and divided by the number of elements that were reduced.
-    SpreadMean,
-    /// `above` times the product of the other elements of each product that the element is in.
-    OtherFactors,
-    /// `above` times the element's distance from the mean and a factor of each variance or deviation.
-    Deviation,
-    /// `above` at the element whose value was taken, the first of equals; zero at the others.
-    AtExtreme,
-    /// `above` times the argument over its norm.
-    Direction,
-    /// `above` times the exponential of the argument less the value.
-    Softmax,
-    /// The running sum of `above`, from the other end.
-    SumsFromEnd,
+    /// The rule of a reduction or scan of one argument.
+    Fold(FoldRule),
     /// The adjoint of a linear op, on `above`: of a Fourier transform, the transform of the opposite sign without or with
     /// the division by the length, of what is read and yielded.
     Adjoint,
@@ -66,6 +52,27 @@ pub enum GradientRule {
     Solution,
     /// Products of `above` with the vectors, weighted by the inverse differences of the values.
     Spectrum,
+}
+
+/// The rule of a reduction or scan of one argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoldRule {
+    /// `above`, expanded to the argument.
+    Spread,
+    /// `above`, expanded to the argument and divided by the number of elements that were reduced.
+    SpreadMean,
+    /// `above` times the product of the other elements of each product that the element is in.
+    OtherFactors,
+    /// `above` times the element's distance from the mean and a factor of each variance or deviation.
+    Deviation,
+    /// `above` at the element whose value was taken, the first of equals; zero at the others.
+    AtExtreme,
+    /// `above` times the argument over its norm.
+    Direction,
+    /// `above` times the exponential of the argument less the value.
+    Softmax,
+    /// The running sum of `above`, from the other end.
+    SumsFromEnd,
 }
 
 impl GradientRule {
@@ -115,6 +122,7 @@ impl RuleReads {
 impl Op {
     /// What the op's rule reads to pass derivatives to the arguments of the set `to` (bit `i` for argument `i`).
     pub fn derivative_reads(&self, to: u8) -> RuleReads {
+        use FoldRule as F;
         use GradientRule as G;
         // NaN that is left out has to be found again.
         let of_nan = |rest: RuleReads| match self.omits_nan() {
@@ -132,18 +140,18 @@ impl Op {
             // Its second argument is the value.
             G::Overwritten if self.overwrites_slice().is_some() => RuleReads::NOTHING,
             G::FirstOnly | G::AddAtIndex | G::Overwritten => RuleReads::SECOND,
-            G::Spread | G::SpreadMean | G::SumsFromEnd => of_nan(RuleReads::NOTHING),
+            G::Fold(F::Spread | F::SpreadMean | F::SumsFromEnd) => of_nan(RuleReads::NOTHING),
             G::Products => {
                 let others = if to & 0b01 != 0 { 0b10 } else { 0 } | if to & 0b10 != 0 { 0b01 } else { 0 };
                 of_nan(RuleReads { args: others, value: false })
             }
             // Those of scans read the running products and extremes.
-            G::OtherFactors | G::AtExtreme => RuleReads { value: self.as_scan().is_some(), ..RuleReads::ARGS },
-            G::Deviation => {
+            G::Fold(F::OtherFactors | F::AtExtreme) => RuleReads { value: self.as_scan().is_some(), ..RuleReads::ARGS },
+            G::Fold(F::Deviation) => {
                 let is_std = self.as_reduction().is_some_and(|(op, ..)| matches!(op, ReduceOp::Std { .. }));
                 RuleReads { value: is_std, ..RuleReads::ARGS }
             }
-            G::Direction | G::Softmax => RuleReads::ALL,
+            G::Fold(F::Direction | F::Softmax) => RuleReads::ALL,
             G::Adjoint => RuleReads::NOTHING,
             G::Factors => RuleReads::VALUE,
             // By the right sides, the matrix alone.
@@ -163,9 +171,8 @@ impl Op {
             G::Partials => self.partials().get(slot).is_none_or(|part| !matches!(part.factor(), Factor::Zero)),
             G::FirstOnly | G::AddAtIndex => slot == 0,
             G::Overwritten => slot != 1 || self.overwrites_slice().is_some(),
-            G::MoveBack | G::PutBack | G::SumOfCopies | G::OwnPart | G::SameOp | G::Spread | G::SpreadMean => true,
-            G::OtherFactors | G::Deviation | G::AtExtreme | G::Direction | G::Softmax => true,
-            G::SumsFromEnd | G::Products | G::Adjoint | G::Factors | G::Solution | G::Spectrum => true,
+            G::MoveBack | G::PutBack | G::SumOfCopies | G::OwnPart | G::SameOp | G::Fold(_) => true,
+            G::Products | G::Adjoint | G::Factors | G::Solution | G::Spectrum => true,
         }
     }
 

@@ -24,7 +24,7 @@ impl Steps {
         let on = Algebra(self.recorder(step));
         let by_matrix = match linear {
             LinearOp::SolveTriangular(triangle) => return self.solution_shares(step, triangle, above),
-            LinearOp::Cholesky => on.pull_cholesky(own_value(step)?, above)?,
+            LinearOp::Cholesky => on.pull_cholesky(step.value()?, above)?,
             LinearOp::Lu => self.elimination(step)?.pull(above)?,
             LinearOp::Qr { full } => self.reflections(step, full)?.pull(above)?,
             LinearOp::Eigh { vectors } => self.symmetric(step, vectors)?.pull(above)?,
@@ -42,7 +42,7 @@ impl Steps {
         let moved = |push: &dyn Fn(&Array) -> Result<Array>| tangent.map(push).transpose();
         match linear {
             LinearOp::SolveTriangular(triangle) => self.solution_tangent(step, triangle, tangents),
-            LinearOp::Cholesky => moved(&|tangent| on.push_cholesky(own_value(step)?, tangent)),
+            LinearOp::Cholesky => moved(&|tangent| on.push_cholesky(step.value()?, tangent)),
             LinearOp::Lu => moved(&|tangent| self.elimination(step)?.push(tangent)),
             LinearOp::Qr { full } => moved(&|tangent| self.reflections(step, full)?.push(tangent)),
             LinearOp::Eigh { vectors } => moved(&|tangent| self.symmetric(step, vectors)?.push(tangent)),
@@ -60,7 +60,7 @@ impl Steps {
         let by_right = on.solved(a, above, triangle.transposed())?;
         let mut shares = Shares::new();
         if let Source::Step(_) = step.args[0] {
-            let (own, value) = (&a.meta()?.shape, own_value(step)?);
+            let (own, value) = (&a.meta()?.shape, step.value()?);
             let n = own.dim(0);
             // One matrix for all pages: their right sides stand side by side.
             let beside = own.rank() == 2;
@@ -88,7 +88,7 @@ impl Steps {
             let n = step.meta.shape.dim(0);
             let read = on.read_triangle(&on.part(tangent, 0..n, 0..n)?, triangle)?;
             let matrix = if triangle.transpose { on.turned(&read)? } else { read };
-            let product = on.product(&matrix, own_value(step)?)?;
+            let product = on.product(&matrix, step.value()?)?;
             right = Some(match right {
                 None => r.apply(ElementOp::Neg, &mut [product.into()])?,
                 Some(right) => on.less(&right, &product)?,
@@ -106,7 +106,7 @@ impl Steps {
     fn elimination<'a>(&'a self, step: &'a Step) -> Result<Elimination<'a>> {
         let shape = &self.matrix(step)?.shape;
         let (m, n) = (shape.dim(0), shape.dim(1));
-        Ok(Elimination { on: Algebra(self.recorder(step)), packed: own_value(step)?, m, n, k: m.min(n) })
+        Ok(Elimination { on: Algebra(self.recorder(step)), packed: step.value()?, m, n, k: m.min(n) })
     }
 
     fn reflections<'a>(&'a self, step: &'a Step, full: bool) -> Result<Reflections<'a>> {
@@ -117,14 +117,8 @@ impl Steps {
                            it determines";
             return Err(Error::new(ErrorKind::NoDerivative, message));
         }
-        Ok(Reflections { on: Algebra(self.recorder(step)), packed: own_value(step)?, m, n, k: m.min(n) })
+        Ok(Reflections { on: Algebra(self.recorder(step)), packed: step.value()?, m, n, k: m.min(n) })
     }
-}
-
-/// The value of a step, which its rule reads.
-pub(super) fn own_value(step: &Step) -> Result<&Array> {
-    let value = step.value.as_ref();
-    value.ok_or_else(|| Error::new(ErrorKind::Internal, "GRAD-1: a value that a rule reads was not kept"))
 }
 
 /// The ops of matrices, page by page, in which rules are written.

@@ -10,8 +10,7 @@ use super::indices;
 use super::log::{Leading, Log, Made, Pause, Source, Step};
 use super::partials::{Partial, Term};
 use super::recorder::Recorder;
-use super::reductions::{Reduction, not_written};
-use super::scans::Scan;
+use super::reductions::{Folding, not_written};
 use crate::array::handle::Array;
 use crate::array::tape::Home;
 use crate::error::{Error, ErrorKind, Result};
@@ -54,7 +53,7 @@ pub(super) fn pull(home: &Arc<Home>, log: &Log, seeds: Vec<(u32, Array)>) -> Res
             }
             Made::Op(op) => steps.shares(step, op, &above).map_err(|error| step.named(error))?,
             Made::Custom(custom) => {
-                let shares = custom.pull(&steps.values(step), steps.value(step), &above);
+                let shares = step.value().and_then(|value| custom.pull(&steps.values(step), value, &above));
                 let shares =
                     shares.and_then(|shares| steps.checked(step, shares)).map_err(|error| step.named(error))?;
                 shares.into_iter().enumerate().collect()
@@ -77,6 +76,12 @@ impl Step {
             Made::Op(op) => op.name(),
             Made::Custom(custom) => custom.name(),
         }
+    }
+
+    /// The step's value, which its rule reads. `ErrorKind::Internal` if the watch did not keep it.
+    pub fn value(&self) -> Result<&Array> {
+        let value = self.value.as_ref();
+        value.ok_or_else(|| Error::new(ErrorKind::Internal, "GRAD-1: a value that a rule reads was not kept"))
     }
 
     /// An error, with the op that is differentiated and its line.
@@ -149,11 +154,6 @@ impl Steps {
         step.args.iter().filter_map(|source| self.array(source)).cloned().collect()
     }
 
-    /// The value of a function with a rule of its own.
-    pub fn value<'a>(&self, step: &'a Step) -> &'a Array {
-        step.value.as_ref().expect("GRAD-1: the value of a custom function is kept")
-    }
-
     pub fn recorder(&self, step: &Step) -> Recorder<'_> {
         Recorder { home: &self.home, at: step.at.location }
     }
@@ -216,14 +216,7 @@ impl Steps {
             GradientRule::FirstOnly => Ok(one(r.op(op.clone(), &[above, self.read(step, 1)?], first.clone())?)),
             GradientRule::Products if op.as_reduction().is_none() => self.products(step, above),
             GradientRule::Products => self.dots(step, op, above),
-            rule @ (GradientRule::Spread
-            | GradientRule::SpreadMean
-            | GradientRule::OtherFactors
-            | GradientRule::Deviation
-            | GradientRule::AtExtreme
-            | GradientRule::Direction
-            | GradientRule::Softmax
-            | GradientRule::SumsFromEnd) => Ok(one(match self.folding(step, op, first)? {
+            GradientRule::Fold(rule) => Ok(one(match self.folding(step, op, first)? {
                 Folding::Reduction(reduction) => reduction.pull(above, &reduction.weight(rule)?)?,
                 Folding::Scan(scan) => scan.pull(above)?,
             })),
@@ -329,16 +322,6 @@ impl Steps {
         self.followed(step).map(|(slot, _)| share(slot)).collect()
     }
 
-    /// The reduction or scan that a step is.
-    pub fn folding<'a>(&'a self, step: &Step, op: &Op, meta: &'a Meta) -> Result<Folding<'a>> {
-        let (recorder, operand, value) = (self.recorder(step), self.array(&step.args[0]).cloned(), step.value.clone());
-        if let Some((op, dims, nan)) = op.as_reduction() {
-            return Ok(Folding::Reduction(Reduction { recorder, op, dims, nan, meta, operand, value }));
-        }
-        let (op, dim, nan, reverse) = op.as_scan().ok_or_else(|| not_written(op.name()))?;
-        Ok(Folding::Scan(Scan { recorder, op, dim, nan, reverse, meta, operand, value }))
-    }
-
     /// By the base, what arrives with zeros where it was overwritten; by the value, what arrives there.
     fn overwritten(&self, step: &Step, op: &Op, above: &Array, base: &Meta) -> Result<Shares> {
         let r = self.recorder(step);
@@ -360,12 +343,6 @@ impl Steps {
         }
         Ok(shares)
     }
-}
-
-/// A step that folds its operand.
-pub(super) enum Folding<'a> {
-    Reduction(Reduction<'a>),
-    Scan(Scan<'a>),
 }
 
 /// What arrives at an array of a shape through a view of it.

@@ -5,8 +5,8 @@
 //! PULL-3.
 
 use super::log::{Leading, Log, Made, Pause, Source, Step};
-use super::pull::{Folding, Steps};
-use super::reductions::not_written;
+use super::pull::Steps;
+use super::reductions::{Folding, not_written};
 use crate::array::handle::Array;
 use crate::array::tape::Home;
 use crate::error::Result;
@@ -79,14 +79,7 @@ impl Steps {
             }
             GradientRule::Partials => self.sum_of_partials(step, op, tangents),
             GradientRule::Products => self.sum_of_products(step, op, tangents),
-            rule @ (GradientRule::Spread
-            | GradientRule::SpreadMean
-            | GradientRule::OtherFactors
-            | GradientRule::Deviation
-            | GradientRule::AtExtreme
-            | GradientRule::Direction
-            | GradientRule::Softmax
-            | GradientRule::SumsFromEnd) => {
+            GradientRule::Fold(rule) => {
                 let Some(tangent) = tangent_of(&step.args[0], tangents) else { return Ok(None) };
                 Ok(Some(match self.folding(step, op, operand)? {
                     Folding::Reduction(reduction) => reduction.push(tangent, &reduction.weight(rule)?)?,

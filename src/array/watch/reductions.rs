@@ -1,12 +1,15 @@
 //! Derivatives of reductions. A reduction's derivative by an element of its operand is that element's weight: what
 //! arrives from above is multiplied by it on the way back, and tangents are multiplied by it and summed on the way forth.
 
+use super::log::Step;
+use super::pull::Steps;
 use super::recorder::Recorder;
+use super::scans::Scan;
 use crate::array::handle::Array;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::gradient::GradientRule;
+use crate::graph::gradient::FoldRule;
 use crate::graph::rules::has_dim;
-use crate::graph::{DType, DimSet, ElementOp, Meta, Nan, ReduceOp, ScanOp, Shape};
+use crate::graph::{DType, DimSet, ElementOp, Meta, Nan, Op, ReduceOp, ScanOp, Shape};
 use smallvec::SmallVec;
 
 /// The weights of a reduction's elements.
@@ -19,27 +22,80 @@ pub(super) enum Weight {
     Array(Array),
 }
 
+/// The reduction or scan that a step is.
+pub(super) enum Folding<'a> {
+    Reduction(Reduction<'a>),
+    Scan(Scan<'a>),
+}
+
+/// The operand and the value of a reduction or scan.
+pub(super) struct Folded<'a> {
+    pub recorder: Recorder<'a>,
+    pub nan: Nan,
+    /// The dtype and shape of the operand.
+    pub meta: &'a Meta,
+    steps: &'a Steps,
+    step: &'a Step,
+}
+
 /// A reduction of one array.
 pub(super) struct Reduction<'a> {
-    pub recorder: Recorder<'a>,
-    pub op: ReduceOp,
-    pub dims: DimSet,
-    pub nan: Nan,
-    /// What the operand is.
-    pub meta: &'a Meta,
-    /// The operand and the value, where the rule reads them.
-    pub operand: Option<Array>,
-    pub value: Option<Array>,
+    fold: Folded<'a>,
+    op: ReduceOp,
+    dims: DimSet,
+}
+
+impl Steps {
+    /// The reduction or scan that a step is.
+    pub fn folding<'a>(&'a self, step: &'a Step, op: &Op, meta: &'a Meta) -> Result<Folding<'a>> {
+        let folded = |nan| Folded { recorder: self.recorder(step), nan, meta, steps: self, step };
+        if let Some((op, dims, nan)) = op.as_reduction() {
+            return Ok(Folding::Reduction(Reduction { fold: folded(nan), op, dims }));
+        }
+        let (op, dim, nan, reverse) = op.as_scan().ok_or_else(|| not_written(op.name()))?;
+        Ok(Folding::Scan(Scan { fold: folded(nan), op, dim, reverse }))
+    }
+}
+
+impl<'a> Folded<'a> {
+    pub fn operand(&self) -> Result<&'a Array> {
+        self.steps.read(self.step, 0)
+    }
+
+    pub fn value(&self) -> Result<&'a Array> {
+        self.step.value()
+    }
+
+    /// Whether elements of the operand are NaN.
+    pub fn is_nan(&self) -> Result<Array> {
+        self.recorder.is_nan(self.operand()?)
+    }
+
+    /// The operand, with a number for NaN that is left out.
+    pub fn without_nan(&self, number: f64) -> Result<Array> {
+        match self.nan {
+            Nan::Include => self.operand().cloned(),
+            Nan::Omit => self.recorder.select(&self.is_nan()?, number, self.operand()?),
+        }
+    }
+
+    /// An array like the operand, with zeros at the elements that are left out.
+    pub fn where_counted(&self, array: &Array) -> Result<Array> {
+        match self.nan {
+            Nan::Include => Ok(array.clone()),
+            Nan::Omit => self.recorder.select(&self.is_nan()?, 0.0, array),
+        }
+    }
 }
 
 impl Reduction<'_> {
     /// What arrives at the operand.
     pub fn pull(&self, above: &Array, weight: &Weight) -> Result<Array> {
-        let r = &self.recorder;
+        let r = &self.fold.recorder;
         match weight {
             Weight::Number(factor) => {
                 let scaled = if *factor == 1.0 { above.clone() } else { r.scaled(above, *factor)? };
-                r.expand(&scaled, &self.meta.shape)
+                r.expand(&scaled, &self.fold.meta.shape)
             }
             Weight::Where(mask) => r.select(mask, above, 0.0),
             Weight::Array(weights) => r.binary(ElementOp::Mul, weights, above),
@@ -48,7 +104,7 @@ impl Reduction<'_> {
 
     /// The tangent of the value.
     pub fn push(&self, tangent: &Array, weight: &Weight) -> Result<Array> {
-        let r = &self.recorder;
+        let r = &self.fold.recorder;
         let sum = |array: &Array| r.reduce(array, ReduceOp::Sum, self.dims, Nan::Include);
         match weight {
             Weight::Number(factor) => {
@@ -61,122 +117,88 @@ impl Reduction<'_> {
     }
 
     /// The weights of the elements, by the op's rule.
-    pub fn weight(&self, rule: GradientRule) -> Result<Weight> {
-        let r = &self.recorder;
+    pub fn weight(&self, rule: FoldRule) -> Result<Weight> {
+        let r = &self.fold.recorder;
         match rule {
-            GradientRule::Spread => match self.nan {
+            FoldRule::Spread => match self.fold.nan {
                 Nan::Include => Ok(Weight::Number(1.0)),
                 Nan::Omit => self.counts().map(Weight::Where),
             },
-            GradientRule::SpreadMean => match self.nan {
+            FoldRule::SpreadMean => match self.fold.nan {
                 Nan::Include => Ok(Weight::Number(1.0 / self.reduced() as f64)),
                 Nan::Omit => {
-                    let share = r.binary(ElementOp::Div, r.number(self.meta.dtype, 1.0), &self.count()?)?;
+                    let share = r.binary(ElementOp::Div, r.number(self.fold.meta.dtype, 1.0), &self.count()?)?;
                     r.select(&self.counts()?, &share, 0.0).map(Weight::Array)
                 }
             },
-            GradientRule::OtherFactors => self.other_factors().map(Weight::Array),
-            GradientRule::Deviation => self.deviation().map(Weight::Array),
-            GradientRule::AtExtreme => self.at_extreme().map(Weight::Where),
-            GradientRule::Direction => {
-                let value = self.value();
-                let direction = r.binary(ElementOp::Div, &self.without_nan(0.0)?, value)?;
+            FoldRule::OtherFactors => self.other_factors().map(Weight::Array),
+            FoldRule::Deviation => self.deviation().map(Weight::Array),
+            FoldRule::AtExtreme => self.at_extreme().map(Weight::Where),
+            FoldRule::Direction => {
+                let value = self.fold.value()?;
+                let direction = r.binary(ElementOp::Div, &self.fold.without_nan(0.0)?, value)?;
                 // The norm of nothing but zeros has no direction.
                 let is_zero = r.binary(ElementOp::Eq, value, 0.0)?;
                 r.select(&is_zero, 0.0, &direction).map(Weight::Array)
             }
-            GradientRule::Softmax => {
-                let value = self.value();
+            FoldRule::Softmax => {
+                let value = self.fold.value()?;
                 // Of elements that are all -inf, none has a share.
                 let nothing = r.binary(ElementOp::Eq, value, f64::NEG_INFINITY)?;
                 let value = r.select(&nothing, 0.0, value)?;
-                let below = r.binary(ElementOp::Sub, &self.without_nan(f64::NEG_INFINITY)?, &value)?;
+                let below = r.binary(ElementOp::Sub, &self.fold.without_nan(f64::NEG_INFINITY)?, &value)?;
                 r.apply(ElementOp::Exp, &mut [below.into()]).map(Weight::Array)
             }
-            GradientRule::None { .. }
-            | GradientRule::Partials
-            | GradientRule::MoveBack
-            | GradientRule::PutBack
-            | GradientRule::SumOfCopies
-            | GradientRule::OwnPart
-            | GradientRule::SameOp
-            | GradientRule::FirstOnly
-            | GradientRule::SumsFromEnd
-            | GradientRule::Products
-            | GradientRule::AddAtIndex
-            | GradientRule::Adjoint
-            | GradientRule::Factors
-            | GradientRule::Solution
-            | GradientRule::Spectrum
-            | GradientRule::Overwritten => Err(not_written(self.op.facts().name)),
+            FoldRule::SumsFromEnd => Err(not_written(self.op.facts().name)),
         }
-    }
-
-    fn operand(&self) -> &Array {
-        self.operand.as_ref().expect("GRAD-1: an operand that a rule reads is kept")
-    }
-
-    fn value(&self) -> &Array {
-        self.value.as_ref().expect("GRAD-1: a value that a rule reads is kept")
     }
 
     /// How many elements each value is computed from.
     fn reduced(&self) -> usize {
-        let shape = &self.meta.shape;
+        let shape = &self.fold.meta.shape;
         (0..shape.rank()).filter(|&d| has_dim(self.dims, d)).map(|d| shape.dim(d)).product()
     }
 
     /// Which elements are no NaN.
     fn counts(&self) -> Result<Array> {
-        let is_nan = self.recorder.is_nan(self.operand())?;
-        self.recorder.apply(ElementOp::Not, &mut [is_nan.into()])
+        let is_nan = self.fold.is_nan()?;
+        self.fold.recorder.apply(ElementOp::Not, &mut [is_nan.into()])
     }
 
     /// How many elements are no NaN, in the operand's dtype.
     fn count(&self) -> Result<Array> {
-        let r = &self.recorder;
-        let counts = r.cast(&self.counts()?, self.meta.dtype)?;
+        let r = &self.fold.recorder;
+        let counts = r.cast(&self.counts()?, self.fold.meta.dtype)?;
         r.reduce(&counts, ReduceOp::Sum, self.dims, Nan::Include)
-    }
-
-    /// The operand, with a number for NaN that is left out.
-    fn without_nan(&self, number: f64) -> Result<Array> {
-        match self.nan {
-            Nan::Include => Ok(self.operand().clone()),
-            Nan::Omit => self.recorder.select(&self.recorder.is_nan(self.operand())?, number, self.operand()),
-        }
     }
 
     /// The products of the other elements: of those before an element and those behind it, so that zeros are no case of
     /// their own.
     fn other_factors(&self) -> Result<Array> {
-        let r = &self.recorder;
-        let shape = &self.meta.shape;
+        let r = &self.fold.recorder;
+        let shape = &self.fold.meta.shape;
         let (inside, outside): (Vec<usize>, Vec<usize>) = (0..shape.rank()).partition(|&d| has_dim(self.dims, d));
         let order: SmallVec<[usize; 4]> = inside.iter().chain(&outside).copied().collect();
-        let lines = r.permute(&self.without_nan(1.0)?, &order)?;
+        let lines = r.permute(&self.fold.without_nan(1.0)?, &order)?;
         let moved = lines.shape()?.clone();
         let count = self.reduced();
         let lines = r.reshape(&lines, Shape::new(&[count, shape.elements() / count])?)?;
-        let one = Meta { dtype: self.meta.dtype, shape: lines.shape()?.with_dim(0, 1)? };
+        let one = Meta { dtype: self.fold.meta.dtype, shape: lines.shape()?.with_dim(0, 1)? };
         let one = r.full(one, 1.0)?;
         let before = r.part(&r.scan(&lines, ScanOp::Prod, 0, false)?, 0, 0, count - 1)?;
         let behind = r.part(&r.scan(&lines, ScanOp::Prod, 0, true)?, 0, 1, count - 1)?;
         let others = r.binary(ElementOp::Mul, &r.join(0, &[&one, &before])?, &r.join(0, &[&behind, &one])?)?;
         let others = r.permute_back(&r.reshape(&others, moved)?, &order)?;
-        match self.nan {
-            Nan::Include => Ok(others),
-            Nan::Omit => r.select(&r.is_nan(self.operand())?, 0.0, &others),
-        }
+        self.fold.where_counted(&others)
     }
 
     /// The distances from the mean, times what a variance or a deviation makes of them.
     fn deviation(&self) -> Result<Array> {
-        let r = &self.recorder;
-        let dtype = self.meta.dtype;
-        let mean = r.reduce(self.operand(), ReduceOp::Mean, self.dims, self.nan)?;
-        let mut distance = r.binary(ElementOp::Sub, self.operand(), &mean)?;
-        if self.nan == Nan::Omit {
+        let r = &self.fold.recorder;
+        let dtype = self.fold.meta.dtype;
+        let mean = r.reduce(self.fold.operand()?, ReduceOp::Mean, self.dims, self.fold.nan)?;
+        let mut distance = r.binary(ElementOp::Sub, self.fold.operand()?, &mean)?;
+        if self.fold.nan == Nan::Omit {
             distance = r.select(&r.is_nan(&distance)?, 0.0, &distance)?;
         }
         let (ddof, is_variance) = match self.op {
@@ -185,7 +207,7 @@ impl Reduction<'_> {
             other => return Err(not_written(other.facts().name)),
         };
         // Each is divided by the degrees of freedom, at least 1.
-        let free = match self.nan {
+        let free = match self.fold.nan {
             Nan::Include => {
                 let free = self.reduced().saturating_sub(usize::from(ddof)).max(1);
                 r.full(Meta { dtype, shape: Shape::scalar() }, free as f64)?
@@ -198,7 +220,7 @@ impl Reduction<'_> {
         if is_variance {
             return r.scaled(&r.binary(ElementOp::Div, &distance, &free)?, 2.0);
         }
-        let value = self.value();
+        let value = self.fold.value()?;
         let weights = r.binary(ElementOp::Div, &distance, &r.binary(ElementOp::Mul, value, &free)?)?;
         // Equal elements deviate by nothing, in no direction.
         let is_zero = r.binary(ElementOp::Eq, value, 0.0)?;
@@ -207,15 +229,15 @@ impl Reduction<'_> {
 
     /// Where the first of the least or greatest elements is.
     fn at_extreme(&self) -> Result<Array> {
-        let r = &self.recorder;
+        let r = &self.fold.recorder;
         let position = match self.op {
             ReduceOp::Min => ReduceOp::ArgMin,
             ReduceOp::Max => ReduceOp::ArgMax,
             other => return Err(not_written(other.facts().name)),
         };
-        let taken = r.reduce(self.operand(), position, self.dims, self.nan)?;
+        let taken = r.reduce(self.fold.operand()?, position, self.dims, self.fold.nan)?;
         debug_assert_eq!(taken.dtype()?, DType::U32);
-        r.binary(ElementOp::Eq, &r.positions_along(&self.meta.shape, self.dims)?, &taken)
+        r.binary(ElementOp::Eq, &r.positions_along(&self.fold.meta.shape, self.dims)?, &taken)
     }
 }
 

@@ -1,45 +1,41 @@
 //! Derivatives of scans, and sums over the elements of a line that share a label.
 
 use super::recorder::Recorder;
+use super::reductions::Folded;
 use crate::array::handle::Array;
 use crate::error::Result;
-use crate::graph::{DType, ElementOp, Meta, Nan, Op, ScanOp};
+use crate::graph::{DType, ElementOp, Nan, Op, ScanOp};
 
 /// Elements that a pass of [`sums_by_label`] adds up.
 const FAN_IN: usize = 4;
 
 /// A scan of an array.
 pub(super) struct Scan<'a> {
-    pub recorder: Recorder<'a>,
+    pub fold: Folded<'a>,
     pub op: ScanOp,
     pub dim: usize,
-    pub nan: Nan,
     pub reverse: bool,
-    pub meta: &'a Meta,
-    /// The operand and the value, where the rule reads them.
-    pub operand: Option<Array>,
-    pub value: Option<Array>,
 }
 
 impl Scan<'_> {
     /// What arrives at the operand.
     pub fn pull(&self, above: &Array) -> Result<Array> {
-        let r = &self.recorder;
+        let r = &self.fold.recorder;
         match self.op {
             ScanOp::Sum => {
                 let sums = r.scan(above, ScanOp::Sum, self.dim, !self.reverse)?;
-                self.where_counted(&sums)
+                self.fold.where_counted(&sums)
             }
             ScanOp::Prod => {
                 let factors = self.factors()?;
                 // Before the first zero of a line an element's share is what passes through all products, over itself.
-                let passing = r.binary(ElementOp::Mul, above, self.value())?;
+                let passing = r.binary(ElementOp::Mul, above, self.fold.value()?)?;
                 let shares = r.scan(&passing, ScanOp::Sum, self.dim, !self.reverse)?;
                 let shares = r.binary(ElementOp::Div, &shares, &factors.operand)?;
                 let passing = r.binary(ElementOp::Mul, above, &factors.products)?;
                 let at_zero = r.scan(&passing, ScanOp::Sum, self.dim, !self.reverse)?;
                 let at_zero = r.select(&factors.is_first_zero, &at_zero, 0.0)?;
-                self.where_counted(&r.select(&factors.is_before_zero, &shares, &at_zero)?)
+                self.fold.where_counted(&r.select(&factors.is_before_zero, &shares, &at_zero)?)
             }
             ScanOp::Min | ScanOp::Max => {
                 let records = self.records()?;
@@ -51,16 +47,16 @@ impl Scan<'_> {
 
     /// The tangent of the value.
     pub fn push(&self, tangent: &Array) -> Result<Array> {
-        let r = &self.recorder;
+        let r = &self.fold.recorder;
         match self.op {
-            ScanOp::Sum => r.scan(&self.where_counted(tangent)?, ScanOp::Sum, self.dim, self.reverse),
+            ScanOp::Sum => r.scan(&self.fold.where_counted(tangent)?, ScanOp::Sum, self.dim, self.reverse),
             ScanOp::Prod => {
                 let factors = self.factors()?;
-                let tangent = self.where_counted(tangent)?;
+                let tangent = self.fold.where_counted(tangent)?;
                 let rates = r.binary(ElementOp::Div, &tangent, &factors.operand)?;
                 let rates = r.select(&factors.is_before_zero, &rates, 0.0)?;
                 let rates = r.scan(&rates, ScanOp::Sum, self.dim, self.reverse)?;
-                let before = r.binary(ElementOp::Mul, self.value(), &rates)?;
+                let before = r.binary(ElementOp::Mul, self.fold.value()?, &rates)?;
                 // From the first zero on, only its own tangent moves the products.
                 let zero = r.select(&factors.is_first_zero, &tangent, 0.0)?;
                 let zero = r.scan(&zero, ScanOp::Sum, self.dim, self.reverse)?;
@@ -70,36 +66,17 @@ impl Scan<'_> {
             ScanOp::Min | ScanOp::Max => {
                 let mut index = self.records()?.latest;
                 if self.reverse {
-                    let last = self.meta.shape.dim(self.dim) as i64 - 1;
+                    let last = self.fold.meta.shape.dim(self.dim) as i64 - 1;
                     index = r.binary(ElementOp::Sub, last, &index)?;
                 }
-                r.op(Op::TakeAlong { dim: self.dim as u8 }, &[tangent, &index], self.meta.clone())
+                r.op(Op::TakeAlong { dim: self.dim as u8 }, &[tangent, &index], self.fold.meta.clone())
             }
         }
     }
 
-    fn operand(&self) -> &Array {
-        self.operand.as_ref().expect("GRAD-1: an operand that a rule reads is kept")
-    }
-
-    fn value(&self) -> &Array {
-        self.value.as_ref().expect("GRAD-1: a value that a rule reads is kept")
-    }
-
-    /// The array, with zeros at the elements that the scan left out.
-    fn where_counted(&self, array: &Array) -> Result<Array> {
-        match self.nan {
-            Nan::Include => Ok(array.clone()),
-            Nan::Omit => self.recorder.select(&self.recorder.is_nan(self.operand())?, 0.0, array),
-        }
-    }
-
     fn factors(&self) -> Result<Factors> {
-        let r = &self.recorder;
-        let operand = match self.nan {
-            Nan::Include => self.operand().clone(),
-            Nan::Omit => r.select(&r.is_nan(self.operand())?, 1.0, self.operand())?,
-        };
+        let r = &self.fold.recorder;
+        let operand = self.fold.without_nan(1.0)?;
         let is_zero = r.binary(ElementOp::Eq, &operand, 0.0)?;
         let zeros = r.scan(&r.cast(&is_zero, DType::U32)?, ScanOp::Sum, self.dim, self.reverse)?;
         let is_first = r.binary(ElementOp::Eq, &zeros, 1i64)?;
@@ -112,9 +89,9 @@ impl Scan<'_> {
 
     /// Where the running extreme changes, and since where it has held: the first of equal elements.
     fn records(&self) -> Result<Records> {
-        let r = &self.recorder;
-        let shape = &self.meta.shape;
-        let (operand, value, extent) = (self.operand(), self.value(), shape.dim(self.dim));
+        let r = &self.fold.recorder;
+        let shape = &self.fold.meta.shape;
+        let (operand, value, extent) = (self.fold.operand()?, self.fold.value()?, shape.dim(self.dim));
         // The running extreme just before each element. The first one is a record whatever stands before it.
         let (start, from) = if self.reverse { (extent - 1, 1) } else { (0, 0) };
         let shown = r.part(value, self.dim, from, extent - 1)?;
@@ -123,7 +100,7 @@ impl Scan<'_> {
         let beats = if self.op == ScanOp::Max { ElementOp::Gt } else { ElementOp::Lt };
         let beats = r.binary(beats, operand, &before)?;
         let (is_nan, was_nan) = (r.is_nan(operand)?, r.is_nan(&before)?);
-        let (from, to) = match self.nan {
+        let (from, to) = match self.fold.nan {
             Nan::Omit => (was_nan, is_nan),
             Nan::Include => (is_nan, was_nan),
         };

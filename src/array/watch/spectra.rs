@@ -3,7 +3,7 @@
 //! Must hold: a derivative of vectors divides by differences of the values. What divides zero is zero, so that values
 //! have derivatives also where they are equal, as long as nothing arrives at their vectors.
 
-use super::linear::{Algebra, own_value};
+use super::linear::Algebra;
 use super::log::Step;
 use super::pull::Steps;
 use crate::array::handle::Array;
@@ -39,7 +39,7 @@ impl Steps {
     fn with_vectors<'a>(&'a self, step: &'a Step, has: bool, op: LinearOp) -> Result<(Algebra<'a>, Array)> {
         let on = Algebra(self.recorder(step));
         if has {
-            return Ok((on, own_value(step)?.clone()));
+            return Ok((on, step.value()?.clone()));
         }
         let matrix = self.read(step, 0)?;
         let own = matrix.meta()?;

@@ -4,7 +4,7 @@
 
 use super::Check;
 use crate::graph::costs::{Cost, DIVISION, EXPONENTIAL, RANDOM, RANDOM_NORMAL, SIMPLE};
-use crate::graph::gradient::GradientRule as G;
+use crate::graph::gradient::{FoldRule as F, GradientRule as G};
 use crate::graph::linear::LinearOp;
 use crate::graph::op::{Dist, ReduceOp, ScanOp};
 
@@ -55,22 +55,22 @@ impl ReduceOp {
             };
         }
         match self {
-            ReduceOp::Sum => reduction!("sum", Float, true, 1, SIMPLE, G::Spread),
-            ReduceOp::Prod => reduction!("prod", Float, true, 1, SIMPLE, G::OtherFactors),
-            ReduceOp::Mean => reduction!("mean", Float, true, 1, SIMPLE, G::SpreadMean),
+            ReduceOp::Sum => reduction!("sum", Float, true, 1, SIMPLE, G::Fold(F::Spread)),
+            ReduceOp::Prod => reduction!("prod", Float, true, 1, SIMPLE, G::Fold(F::OtherFactors)),
+            ReduceOp::Mean => reduction!("mean", Float, true, 1, SIMPLE, G::Fold(F::SpreadMean)),
             // Running means and scales divide.
-            ReduceOp::Var { .. } => reduction!("var", Float, true, 1, 2 * DIVISION, G::Deviation),
-            ReduceOp::Std { .. } => reduction!("std", Float, true, 1, 2 * DIVISION, G::Deviation),
-            ReduceOp::Min => reduction!("min", Same, false, 1, SIMPLE, G::AtExtreme),
-            ReduceOp::Max => reduction!("max", Same, false, 1, SIMPLE, G::AtExtreme),
+            ReduceOp::Var { .. } => reduction!("var", Float, true, 1, 2 * DIVISION, G::Fold(F::Deviation)),
+            ReduceOp::Std { .. } => reduction!("std", Float, true, 1, 2 * DIVISION, G::Fold(F::Deviation)),
+            ReduceOp::Min => reduction!("min", Same, false, 1, SIMPLE, G::Fold(F::AtExtreme)),
+            ReduceOp::Max => reduction!("max", Same, false, 1, SIMPLE, G::Fold(F::AtExtreme)),
             ReduceOp::ArgMin => reduction!("argmin", Count, false, 1, SIMPLE, G::POSITIONS),
             ReduceOp::ArgMax => reduction!("argmax", Count, false, 1, SIMPLE, G::POSITIONS),
             ReduceOp::Any => reduction!("any", Truth, true, 1, SIMPLE, G::TRUTH),
             ReduceOp::All => reduction!("all", Truth, true, 1, SIMPLE, G::TRUTH),
             ReduceOp::CountNonzero => reduction!("count_nonzero", Count, true, 1, SIMPLE, G::COUNTS),
-            ReduceOp::Norm => reduction!("norm", Float, true, 1, 2 * DIVISION, G::Direction),
+            ReduceOp::Norm => reduction!("norm", Float, true, 1, 2 * DIVISION, G::Fold(F::Direction)),
             // A function of the exponential family for each element.
-            ReduceOp::LogSumExp => reduction!("logsumexp", Float, true, 1, EXPONENTIAL, G::Softmax),
+            ReduceOp::LogSumExp => reduction!("logsumexp", Float, true, 1, EXPONENTIAL, G::Fold(F::Softmax)),
             ReduceOp::Dot => reduction!("dot", Float, true, 2, SIMPLE, G::Products),
         }
     }
@@ -98,10 +98,10 @@ impl ScanOp {
             };
         }
         match self {
-            ScanOp::Sum => scan!("cumsum", ReduceOp::Sum, true, G::SumsFromEnd),
-            ScanOp::Prod => scan!("cumprod", ReduceOp::Prod, true, G::OtherFactors),
-            ScanOp::Min => scan!("cummin", ReduceOp::Min, false, G::AtExtreme),
-            ScanOp::Max => scan!("cummax", ReduceOp::Max, false, G::AtExtreme),
+            ScanOp::Sum => scan!("cumsum", ReduceOp::Sum, true, G::Fold(F::SumsFromEnd)),
+            ScanOp::Prod => scan!("cumprod", ReduceOp::Prod, true, G::Fold(F::OtherFactors)),
+            ScanOp::Min => scan!("cummin", ReduceOp::Min, false, G::Fold(F::AtExtreme)),
+            ScanOp::Max => scan!("cummax", ReduceOp::Max, false, G::Fold(F::AtExtreme)),
         }
     }
 }
