@@ -103,11 +103,11 @@ fn linear(r: &Recorder<'_>, meta: &Meta, index: &Array, dim: usize) -> Result<Ar
     let below = (0..shape.rank()).filter(|&d| d < dim).fold(0, |set: DimSet, d| set | 1 << d);
     let above = (0..shape.rank()).filter(|&d| d > dim).fold(0, |set: DimSet, d| set | 1 << d);
     let inner: usize = (0..dim).map(|d| shape.dim(d)).product();
-    let index = r.binary(ElementOp::Mul, index, inner as i64)?;
+    let index = r.mul(index, inner as i64)?;
     let before = r.positions_along(&shape, below)?;
     let behind = r.positions_along(&shape, above)?;
-    let behind = r.binary(ElementOp::Mul, &behind, (inner * meta.shape.dim(dim)) as i64)?;
-    r.binary(ElementOp::Add, &r.binary(ElementOp::Add, &index, &before)?, &behind)
+    let behind = r.mul(&behind, (inner * meta.shape.dim(dim)) as i64)?;
+    r.add(&r.add(&index, &before)?, &behind)
 }
 
 /// What was written at an index: for each index, whether its value is the one that was kept, and what arrives there.

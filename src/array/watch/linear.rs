@@ -13,7 +13,7 @@ use crate::array::handle::Array;
 use crate::array::linear::part;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, ElementOp, LinearOp, Meta, Op, Shape, Triangle};
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 const UNIT: Triangle = Triangle::LOWER.with_unit_diagonal();
 
@@ -55,7 +55,6 @@ impl Steps {
     /// solution, of the triangle that was read.
     fn solution_shares(&self, step: &Step, triangle: Triangle, above: &Array) -> Result<Shares> {
         let on = Algebra(self.recorder(step));
-        let r = &on.0;
         let a = self.read(step, 0)?;
         let by_right = on.solved(a, above, triangle.transposed())?;
         let mut shares = Shares::new();
@@ -65,13 +64,13 @@ impl Steps {
             // One matrix for all pages: their right sides stand side by side.
             let beside = own.rank() == 2;
             let flat = |x: &Array| match beside {
-                true => r.reshape(x, Shape::new(&[n, x.elements()? / n])?),
+                true => on.reshape(x, Shape::new(&[n, x.elements()? / n])?),
                 false => Ok(x.clone()),
             };
             let (left, right) = if triangle.transpose { (value, &by_right) } else { (&by_right, value) };
-            let product = on.product(&flat(left)?, &on.turned(&flat(right)?)?)?;
-            let kept = on.read_triangle(&r.apply(ElementOp::Neg, &mut [(&product).into()])?, triangle)?;
-            shares.push((0, r.reshape(&r.padded(&kept, 1, 0, own.dim(1) - n)?, own.clone())?));
+            let product = on.matmul(&flat(left)?, &on.transpose(&flat(right)?)?)?;
+            let kept = on.read_triangle(&on.apply(ElementOp::Neg, &mut [(&product).into()])?, triangle)?;
+            shares.push((0, on.reshape(&on.padded(&kept, 1, 0, own.dim(1) - n)?, own.clone())?));
         }
         if let Source::Step(_) = step.args[1] {
             shares.push((1, by_right));
@@ -81,17 +80,16 @@ impl Steps {
 
     fn solution_tangent(&self, step: &Step, triangle: Triangle, tangents: &Tangents) -> Result<Option<Array>> {
         let on = Algebra(self.recorder(step));
-        let r = &on.0;
         let of = |slot: usize| tangent_of(&step.args[slot], tangents);
         let mut right = of(1).cloned();
         if let Some(tangent) = of(0) {
             let n = step.meta.shape.dim(0);
             let read = on.read_triangle(&on.part(tangent, 0..n, 0..n)?, triangle)?;
-            let matrix = if triangle.transpose { on.turned(&read)? } else { read };
-            let product = on.product(&matrix, step.value()?)?;
+            let matrix = if triangle.transpose { on.transpose(&read)? } else { read };
+            let product = on.matmul(&matrix, step.value()?)?;
             right = Some(match right {
-                None => r.apply(ElementOp::Neg, &mut [product.into()])?,
-                Some(right) => on.less(&right, &product)?,
+                None => on.apply(ElementOp::Neg, &mut [product.into()])?,
+                Some(right) => on.sub(&right, &product)?,
             });
         }
         right.map(|right| on.solved(self.read(step, 0)?, &right, triangle)).transpose()
@@ -124,40 +122,28 @@ impl Steps {
 /// The ops of matrices, page by page, in which rules are written.
 pub(super) struct Algebra<'a>(pub Recorder<'a>);
 
+impl<'a> Deref for Algebra<'a> {
+    type Target = Recorder<'a>;
+
+    fn deref(&self) -> &Recorder<'a> {
+        &self.0
+    }
+}
+
 impl Algebra<'_> {
-    pub fn product(&self, a: &Array, b: &Array) -> Result<Array> {
-        self.0.matmul(a, b)
-    }
-
-    pub fn turned(&self, a: &Array) -> Result<Array> {
-        self.0.transpose(a)
-    }
-
-    pub fn plus(&self, a: &Array, b: &Array) -> Result<Array> {
-        self.0.binary(ElementOp::Add, a, b)
-    }
-
-    pub fn less(&self, a: &Array, b: &Array) -> Result<Array> {
-        self.0.binary(ElementOp::Sub, a, b)
-    }
-
-    pub fn times(&self, a: &Array, b: &Array) -> Result<Array> {
-        self.0.binary(ElementOp::Mul, a, b)
-    }
-
     /// Some rows and columns.
     pub fn part(&self, array: &Array, rows: Range<usize>, columns: Range<usize>) -> Result<Array> {
-        part(array, rows, columns, self.0.at)
+        part(array, rows, columns, self.at)
     }
 
     /// The lower triangle up to a diagonal.
     fn lower(&self, array: &Array, diagonal: i64) -> Result<Array> {
-        self.0.op(Op::Triangle { upper: false, diagonal }, &[array], array.meta()?.clone())
+        self.op(Op::Triangle { upper: false, diagonal }, &[array], array.meta()?.clone())
     }
 
     /// The upper triangle from a diagonal on.
     fn upper(&self, array: &Array, diagonal: i64) -> Result<Array> {
-        self.0.op(Op::Triangle { upper: true, diagonal }, &[array], array.meta()?.clone())
+        self.op(Op::Triangle { upper: true, diagonal }, &[array], array.meta()?.clone())
     }
 
     /// What a triangular system reads.
@@ -168,31 +154,31 @@ impl Algebra<'_> {
 
     /// The lower triangle with half of its diagonal.
     fn half_lower(&self, array: &Array) -> Result<Array> {
-        self.0.scaled(&self.plus(&self.lower(array, 0)?, &self.lower(array, -1)?)?, 0.5)
+        self.scaled(&self.add(&self.lower(array, 0)?, &self.lower(array, -1)?)?, 0.5)
     }
 
     /// What derivatives by the elements of a symmetric matrix are by those of its lower triangle, which stand for both.
     pub fn by_lower(&self, symmetric: &Array) -> Result<Array> {
-        self.half_lower(&self.plus(symmetric, &self.turned(symmetric)?)?)
+        self.half_lower(&self.add(symmetric, &self.transpose(symmetric)?)?)
     }
 
     /// The symmetric matrix whose lower triangle this is.
     pub fn mirrored(&self, array: &Array) -> Result<Array> {
-        self.plus(&self.lower(array, 0)?, &self.turned(&self.lower(array, -1)?)?)
+        self.add(&self.lower(array, 0)?, &self.transpose(&self.lower(array, -1)?)?)
     }
 
     /// The solution of a triangular system.
     fn solved(&self, a: &Array, b: &Array, triangle: Triangle) -> Result<Array> {
-        self.0.op(Op::Linear(LinearOp::SolveTriangular(triangle)), &[a, b], b.meta()?.clone())
+        self.op(Op::Linear(LinearOp::SolveTriangular(triangle)), &[a, b], b.meta()?.clone())
     }
 
     /// `b` times the inverse of a triangle of `a`.
     fn divided(&self, b: &Array, a: &Array, triangle: Triangle) -> Result<Array> {
-        self.turned(&self.solved(a, &self.turned(b)?, triangle.transposed())?)
+        self.transpose(&self.solved(a, &self.transpose(b)?, triangle.transposed())?)
     }
 
     fn pull_cholesky(&self, l: &Array, above: &Array) -> Result<Array> {
-        let inner = self.half_lower(&self.product(&self.turned(l)?, &self.lower(above, 0)?)?)?;
+        let inner = self.half_lower(&self.matmul(&self.transpose(l)?, &self.lower(above, 0)?)?)?;
         let half = self.solved(l, &inner, Triangle::LOWER.transposed())?;
         self.by_lower(&self.divided(&half, l, Triangle::LOWER)?)
     }
@@ -200,7 +186,7 @@ impl Algebra<'_> {
     fn push_cholesky(&self, l: &Array, tangent: &Array) -> Result<Array> {
         let half = self.solved(l, &self.mirrored(tangent)?, Triangle::LOWER)?;
         let inner = self.divided(&half, l, Triangle::LOWER.transposed())?;
-        self.product(l, &self.half_lower(&inner)?)
+        self.matmul(l, &self.half_lower(&inner)?)
     }
 }
 
@@ -226,14 +212,14 @@ impl Elimination<'_> {
     /// For each row of the factors, the row of the matrix that stands there.
     fn rows(&self) -> Result<Array> {
         let column = self.on.part(self.packed, 0..self.m, self.n..self.n + 1)?;
-        self.on.0.cast(&column, DType::U32)
+        self.on.cast(&column, DType::U32)
     }
 
     /// The rows of a matrix in the order of an index, a column.
     fn ordered(&self, matrix: &Array, index: &Array) -> Result<Array> {
         let meta = matrix.meta()?.clone();
-        let index = self.on.0.expand(index, &meta.shape)?;
-        self.on.0.op(Op::TakeAlong { dim: 0 }, &[matrix, &index], meta)
+        let index = self.on.expand(index, &meta.shape)?;
+        self.on.op(Op::TakeAlong { dim: 0 }, &[matrix, &index], meta)
     }
 
     fn pull(&self, above: &Array) -> Result<Array> {
@@ -245,29 +231,29 @@ impl Elimination<'_> {
         let mut rest = None;
         if m > k {
             let below = on.divided(&on.part(above, k..m, 0..k)?, &square, Triangle::UPPER.transposed())?;
-            let product = on.product(&on.turned(&on.part(packed, k..m, 0..k)?)?, &below)?;
-            by_upper = on.less(&by_upper, &on.upper(&product, 0)?)?;
+            let product = on.matmul(&on.transpose(&on.part(packed, k..m, 0..k)?)?, &below)?;
+            by_upper = on.sub(&by_upper, &on.upper(&product, 0)?)?;
             rest = Some((0, below));
         } else if n > k {
             let beside = on.solved(&square, &on.part(above, 0..k, k..n)?, UNIT.transposed())?;
-            let product = on.product(&beside, &on.turned(&on.part(packed, 0..k, k..n)?)?)?;
-            by_lower = on.less(&by_lower, &on.lower(&product, -1)?)?;
+            let product = on.matmul(&beside, &on.transpose(&on.part(packed, 0..k, k..n)?)?)?;
+            by_lower = on.sub(&by_lower, &on.lower(&product, -1)?)?;
             rest = Some((1, beside));
         }
-        let of_lower = on.plus(&on.product(&on.turned(&lower)?, &by_lower)?, &by_lower)?;
-        let of_upper = on.product(&by_upper, &on.turned(&upper)?)?;
-        let inner = on.plus(&on.lower(&of_lower, -1)?, &on.upper(&of_upper, 0)?)?;
+        let of_lower = on.add(&on.matmul(&on.transpose(&lower)?, &by_lower)?, &by_lower)?;
+        let of_upper = on.matmul(&by_upper, &on.transpose(&upper)?)?;
+        let inner = on.add(&on.lower(&of_lower, -1)?, &on.upper(&of_upper, 0)?)?;
         let half = on.solved(&square, &inner, UNIT.transposed())?;
         let mut by_rows = on.divided(&half, &square, Triangle::UPPER.transposed())?;
         if let Some((dim, rest)) = rest {
-            by_rows = on.0.join(dim, &[&by_rows, &rest])?;
+            by_rows = on.join(dim, &[&by_rows, &rest])?;
         }
         if m == 1 {
             return Ok(by_rows);
         }
         // Where each row of the matrix went.
         let rows = self.rows()?;
-        let places = on.0.op(Op::ArgSort { dim: 0, descending: false }, &[&rows], rows.meta()?.clone())?;
+        let places = on.op(Op::ArgSort { dim: 0, descending: false }, &[&rows], rows.meta()?.clone())?;
         self.ordered(&by_rows, &places)
     }
 
@@ -279,19 +265,19 @@ impl Elimination<'_> {
         let half = on.solved(&square, &on.part(&moved, 0..k, 0..k)?, UNIT)?;
         let inner = on.divided(&half, &square, Triangle::UPPER)?;
         let strict = on.lower(&inner, -1)?;
-        let of_lower = on.plus(&on.product(&lower, &strict)?, &strict)?;
-        let of_upper = on.product(&on.upper(&inner, 0)?, &upper)?;
-        let mut factors = on.plus(&of_lower, &of_upper)?;
+        let of_lower = on.add(&on.matmul(&lower, &strict)?, &strict)?;
+        let of_upper = on.matmul(&on.upper(&inner, 0)?, &upper)?;
+        let mut factors = on.add(&of_lower, &of_upper)?;
         if m > k {
-            let product = on.product(&on.part(packed, k..m, 0..k)?, &of_upper)?;
-            let rest = on.less(&on.part(&moved, k..m, 0..k)?, &product)?;
-            factors = on.0.join(0, &[&factors, &on.divided(&rest, &square, Triangle::UPPER)?])?;
+            let product = on.matmul(&on.part(packed, k..m, 0..k)?, &of_upper)?;
+            let rest = on.sub(&on.part(&moved, k..m, 0..k)?, &product)?;
+            factors = on.join(0, &[&factors, &on.divided(&rest, &square, Triangle::UPPER)?])?;
         } else if n > k {
-            let product = on.product(&of_lower, &on.part(packed, 0..k, k..n)?)?;
-            let rest = on.less(&on.part(&moved, 0..k, k..n)?, &product)?;
-            factors = on.0.join(1, &[&factors, &on.solved(&square, &rest, UNIT)?])?;
+            let product = on.matmul(&of_lower, &on.part(packed, 0..k, k..n)?)?;
+            let rest = on.sub(&on.part(&moved, 0..k, k..n)?, &product)?;
+            factors = on.join(1, &[&factors, &on.solved(&square, &rest, UNIT)?])?;
         }
-        on.0.padded(&factors, 1, 0, 2)
+        on.padded(&factors, 1, 0, 2)
     }
 }
 
@@ -322,15 +308,15 @@ impl Reflections<'_> {
         if n > k {
             let by_rest = on.part(above, 0..k, 2 * k..k + n)?;
             let rest = on.part(packed, 0..k, 2 * k..k + n)?;
-            by_q = on.plus(&by_q, &on.product(&q, &on.product(&rest, &on.turned(&by_rest)?)?)?)?;
-            beside = Some(on.product(&q, &by_rest)?);
+            by_q = on.add(&by_q, &on.matmul(&q, &on.matmul(&rest, &on.transpose(&by_rest)?)?)?)?;
+            beside = Some(on.matmul(&q, &by_rest)?);
         }
-        let inner = on.less(&on.product(&upper, &on.turned(&by_upper)?)?, &on.product(&on.turned(&by_q)?, &q)?)?;
-        let sum = on.plus(&by_q, &on.product(&q, &on.mirrored(&inner)?)?)?;
+        let inner = on.sub(&on.matmul(&upper, &on.transpose(&by_upper)?)?, &on.matmul(&on.transpose(&by_q)?, &q)?)?;
+        let sum = on.add(&by_q, &on.matmul(&q, &on.mirrored(&inner)?)?)?;
         let first = on.divided(&sum, &upper, Triangle::UPPER.transposed())?;
         match beside {
             None => Ok(first),
-            Some(beside) => on.0.join(1, &[&first, &beside]),
+            Some(beside) => on.join(1, &[&first, &beside]),
         }
     }
 
@@ -339,17 +325,17 @@ impl Reflections<'_> {
         let (m, n, k) = (*m, *n, *k);
         let [q, upper] = self.square()?;
         let half = on.divided(&on.part(tangent, 0..m, 0..k)?, &upper, Triangle::UPPER)?;
-        let inner = on.product(&on.turned(&q)?, &half)?;
+        let inner = on.matmul(&on.transpose(&q)?, &half)?;
         // What turns no column, and so belongs to the upper factor.
-        let kept = on.plus(&on.upper(&inner, 0)?, &on.turned(&on.lower(&inner, -1)?)?)?;
-        let of_q = on.less(&half, &on.product(&q, &kept)?)?;
-        let mut of_upper = on.product(&kept, &upper)?;
+        let kept = on.add(&on.upper(&inner, 0)?, &on.transpose(&on.lower(&inner, -1)?)?)?;
+        let of_q = on.sub(&half, &on.matmul(&q, &kept)?)?;
+        let mut of_upper = on.matmul(&kept, &upper)?;
         if n > k {
-            let rest = on.product(&q, &on.part(packed, 0..k, 2 * k..k + n)?)?;
-            let moved = on.product(&on.turned(&q)?, &on.part(tangent, 0..m, k..n)?)?;
-            let beside = on.plus(&moved, &on.product(&on.turned(&of_q)?, &rest)?)?;
-            of_upper = on.0.join(1, &[&of_upper, &beside])?;
+            let rest = on.matmul(&q, &on.part(packed, 0..k, 2 * k..k + n)?)?;
+            let moved = on.matmul(&on.transpose(&q)?, &on.part(tangent, 0..m, k..n)?)?;
+            let beside = on.add(&moved, &on.matmul(&on.transpose(&of_q)?, &rest)?)?;
+            of_upper = on.join(1, &[&of_upper, &beside])?;
         }
-        on.0.join(1, &[&of_q, &on.0.padded(&of_upper, 0, 0, m - k)?])
+        on.join(1, &[&of_q, &on.padded(&of_upper, 0, 0, m - k)?])
     }
 }

@@ -43,12 +43,12 @@ impl Partial<'_> {
             },
             Factor::Over(below) => {
                 let below = self.term(below)?;
-                r.binary(ElementOp::Div, above, self.operand(&below)).map(Some)
+                r.div(above, self.operand(&below)).map(Some)
             }
             Factor::Quotient(factor, below) => {
                 let Some(factor) = self.times(above, factor)? else { return Ok(None) };
                 let below = self.term(below)?;
-                r.binary(ElementOp::Div, &factor, self.operand(&below)).map(Some)
+                r.div(&factor, self.operand(&below)).map(Some)
             }
             Factor::Chosen(mask, yes, no) => match self.term(mask)? {
                 Term::Number(0.0) => self.times(above, no),
@@ -66,7 +66,7 @@ impl Partial<'_> {
             Factor::Value => match self.term(part)? {
                 Term::Number(0.0) => Ok(None),
                 Term::Number(1.0) => Ok(Some(above.clone())),
-                factor => r.binary(ElementOp::Mul, above, self.operand(&factor)).map(Some),
+                factor => r.mul(above, self.operand(&factor)).map(Some),
             },
         }
     }

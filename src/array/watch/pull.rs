@@ -318,7 +318,7 @@ impl Steps {
 
     fn dots(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
         let r = self.recorder(step);
-        let share = |slot| Ok((slot, r.binary(ElementOp::Mul, &self.other_factor(step, op, slot)?, above)?));
+        let share = |slot| Ok((slot, r.mul(&self.other_factor(step, op, slot)?, above)?));
         self.followed(step).map(|(slot, _)| share(slot)).collect()
     }
 

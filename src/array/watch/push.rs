@@ -11,7 +11,7 @@ use crate::array::handle::Array;
 use crate::array::tape::Home;
 use crate::error::Result;
 use crate::graph::gradient::GradientRule;
-use crate::graph::{ElementOp, Meta, Nan, Op, ReduceOp};
+use crate::graph::{Meta, Nan, Op, ReduceOp};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -133,7 +133,7 @@ impl Steps {
             let Some(tangent) = tangent_of(&step.args[slot], tangents) else { continue };
             let share = match op.as_reduction() {
                 Some((_, dims, _)) => {
-                    let products = r.binary(ElementOp::Mul, tangent, &self.other_factor(step, op, slot)?)?;
+                    let products = r.mul(tangent, &self.other_factor(step, op, slot)?)?;
                     r.reduce(&products, ReduceOp::Sum, dims, Nan::Include)?
                 }
                 None if slot == 0 => r.matmul(tangent, self.read(step, 1)?)?,

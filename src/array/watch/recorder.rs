@@ -32,9 +32,25 @@ impl Recorder<'_> {
         self.apply(op, &mut [a.into(), b.into()])
     }
 
+    pub fn add<'b>(&self, a: impl Into<Operand<'b>>, b: impl Into<Operand<'b>>) -> Result<Array> {
+        self.binary(ElementOp::Add, a, b)
+    }
+
+    pub fn sub<'b>(&self, a: impl Into<Operand<'b>>, b: impl Into<Operand<'b>>) -> Result<Array> {
+        self.binary(ElementOp::Sub, a, b)
+    }
+
+    pub fn mul<'b>(&self, a: impl Into<Operand<'b>>, b: impl Into<Operand<'b>>) -> Result<Array> {
+        self.binary(ElementOp::Mul, a, b)
+    }
+
+    pub fn div<'b>(&self, a: impl Into<Operand<'b>>, b: impl Into<Operand<'b>>) -> Result<Array> {
+        self.binary(ElementOp::Div, a, b)
+    }
+
     /// The array times a number of its dtype.
     pub fn scaled(&self, array: &Array, factor: f64) -> Result<Array> {
-        self.binary(ElementOp::Mul, array, self.number(array.dtype()?, factor))
+        self.mul(array, self.number(array.dtype()?, factor))
     }
 
     /// `yes` where the mask is true, `no` elsewhere.
@@ -124,7 +140,7 @@ impl Recorder<'_> {
     pub fn added(&self, sum: Option<Array>, share: Array) -> Result<Array> {
         match sum {
             None => Ok(share),
-            Some(sum) => self.binary(ElementOp::Add, &sum, &share),
+            Some(sum) => self.add(&sum, &share),
         }
     }
 

@@ -98,7 +98,7 @@ impl Reduction<'_> {
                 r.expand(&scaled, &self.fold.meta.shape)
             }
             Weight::Where(mask) => r.select(mask, above, 0.0),
-            Weight::Array(weights) => r.binary(ElementOp::Mul, weights, above),
+            Weight::Array(weights) => r.mul(weights, above),
         }
     }
 
@@ -112,7 +112,7 @@ impl Reduction<'_> {
                 if *factor == 1.0 { Ok(sum) } else { r.scaled(&sum, *factor) }
             }
             Weight::Where(mask) => sum(&r.select(mask, tangent, 0.0)?),
-            Weight::Array(weights) => sum(&r.binary(ElementOp::Mul, weights, tangent)?),
+            Weight::Array(weights) => sum(&r.mul(weights, tangent)?),
         }
     }
 
@@ -127,7 +127,7 @@ impl Reduction<'_> {
             FoldRule::SpreadMean => match self.fold.nan {
                 Nan::Include => Ok(Weight::Number(1.0 / self.reduced() as f64)),
                 Nan::Omit => {
-                    let share = r.binary(ElementOp::Div, r.number(self.fold.meta.dtype, 1.0), &self.count()?)?;
+                    let share = r.div(r.number(self.fold.meta.dtype, 1.0), &self.count()?)?;
                     r.select(&self.counts()?, &share, 0.0).map(Weight::Array)
                 }
             },
@@ -136,7 +136,7 @@ impl Reduction<'_> {
             FoldRule::AtExtreme => self.at_extreme().map(Weight::Where),
             FoldRule::Direction => {
                 let value = self.fold.value()?;
-                let direction = r.binary(ElementOp::Div, &self.fold.without_nan(0.0)?, value)?;
+                let direction = r.div(&self.fold.without_nan(0.0)?, value)?;
                 // The norm of nothing but zeros has no direction.
                 let is_zero = r.binary(ElementOp::Eq, value, 0.0)?;
                 r.select(&is_zero, 0.0, &direction).map(Weight::Array)
@@ -146,7 +146,7 @@ impl Reduction<'_> {
                 // Of elements that are all -inf, none has a share.
                 let nothing = r.binary(ElementOp::Eq, value, f64::NEG_INFINITY)?;
                 let value = r.select(&nothing, 0.0, value)?;
-                let below = r.binary(ElementOp::Sub, &self.fold.without_nan(f64::NEG_INFINITY)?, &value)?;
+                let below = r.sub(&self.fold.without_nan(f64::NEG_INFINITY)?, &value)?;
                 r.apply(ElementOp::Exp, &mut [below.into()]).map(Weight::Array)
             }
             FoldRule::SumsFromEnd => Err(not_written(self.op.facts().name)),
@@ -187,7 +187,7 @@ impl Reduction<'_> {
         let one = r.full(one, 1.0)?;
         let before = r.part(&r.scan(&lines, ScanOp::Prod, 0, false)?, 0, 0, count - 1)?;
         let behind = r.part(&r.scan(&lines, ScanOp::Prod, 0, true)?, 0, 1, count - 1)?;
-        let others = r.binary(ElementOp::Mul, &r.join(0, &[&one, &before])?, &r.join(0, &[&behind, &one])?)?;
+        let others = r.mul(&r.join(0, &[&one, &before])?, &r.join(0, &[&behind, &one])?)?;
         let others = r.permute_back(&r.reshape(&others, moved)?, &order)?;
         self.fold.where_counted(&others)
     }
@@ -197,7 +197,7 @@ impl Reduction<'_> {
         let r = &self.fold.recorder;
         let dtype = self.fold.meta.dtype;
         let mean = r.reduce(self.fold.operand()?, ReduceOp::Mean, self.dims, self.fold.nan)?;
-        let mut distance = r.binary(ElementOp::Sub, self.fold.operand()?, &mean)?;
+        let mut distance = r.sub(self.fold.operand()?, &mean)?;
         if self.fold.nan == Nan::Omit {
             distance = r.select(&r.is_nan(&distance)?, 0.0, &distance)?;
         }
@@ -213,15 +213,15 @@ impl Reduction<'_> {
                 r.full(Meta { dtype, shape: Shape::scalar() }, free as f64)?
             }
             Nan::Omit => {
-                let free = r.binary(ElementOp::Sub, &self.count()?, r.number(dtype, f64::from(ddof)))?;
+                let free = r.sub(&self.count()?, r.number(dtype, f64::from(ddof)))?;
                 r.binary(ElementOp::Max, &free, 1.0)?
             }
         };
         if is_variance {
-            return r.scaled(&r.binary(ElementOp::Div, &distance, &free)?, 2.0);
+            return r.scaled(&r.div(&distance, &free)?, 2.0);
         }
         let value = self.fold.value()?;
-        let weights = r.binary(ElementOp::Div, &distance, &r.binary(ElementOp::Mul, value, &free)?)?;
+        let weights = r.div(&distance, &r.mul(value, &free)?)?;
         // Equal elements deviate by nothing, in no direction.
         let is_zero = r.binary(ElementOp::Eq, value, 0.0)?;
         r.select(&is_zero, 0.0, &weights)

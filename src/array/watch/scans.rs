@@ -29,10 +29,10 @@ impl Scan<'_> {
             ScanOp::Prod => {
                 let factors = self.factors()?;
                 // Before the first zero of a line an element's share is what passes through all products, over itself.
-                let passing = r.binary(ElementOp::Mul, above, self.fold.value()?)?;
+                let passing = r.mul(above, self.fold.value()?)?;
                 let shares = r.scan(&passing, ScanOp::Sum, self.dim, !self.reverse)?;
-                let shares = r.binary(ElementOp::Div, &shares, &factors.operand)?;
-                let passing = r.binary(ElementOp::Mul, above, &factors.products)?;
+                let shares = r.div(&shares, &factors.operand)?;
+                let passing = r.mul(above, &factors.products)?;
                 let at_zero = r.scan(&passing, ScanOp::Sum, self.dim, !self.reverse)?;
                 let at_zero = r.select(&factors.is_first_zero, &at_zero, 0.0)?;
                 self.fold.where_counted(&r.select(&factors.is_before_zero, &shares, &at_zero)?)
@@ -53,21 +53,21 @@ impl Scan<'_> {
             ScanOp::Prod => {
                 let factors = self.factors()?;
                 let tangent = self.fold.where_counted(tangent)?;
-                let rates = r.binary(ElementOp::Div, &tangent, &factors.operand)?;
+                let rates = r.div(&tangent, &factors.operand)?;
                 let rates = r.select(&factors.is_before_zero, &rates, 0.0)?;
                 let rates = r.scan(&rates, ScanOp::Sum, self.dim, self.reverse)?;
-                let before = r.binary(ElementOp::Mul, self.fold.value()?, &rates)?;
+                let before = r.mul(self.fold.value()?, &rates)?;
                 // From the first zero on, only its own tangent moves the products.
                 let zero = r.select(&factors.is_first_zero, &tangent, 0.0)?;
                 let zero = r.scan(&zero, ScanOp::Sum, self.dim, self.reverse)?;
-                let behind = r.binary(ElementOp::Mul, &factors.products, &zero)?;
+                let behind = r.mul(&factors.products, &zero)?;
                 r.select(&factors.is_before_zero, &before, &behind)
             }
             ScanOp::Min | ScanOp::Max => {
                 let mut index = self.records()?.latest;
                 if self.reverse {
                     let last = self.fold.meta.shape.dim(self.dim) as i64 - 1;
-                    index = r.binary(ElementOp::Sub, last, &index)?;
+                    index = r.sub(last, &index)?;
                 }
                 r.op(Op::TakeAlong { dim: self.dim as u8 }, &[tangent, &index], self.fold.meta.clone())
             }
@@ -107,7 +107,7 @@ impl Scan<'_> {
         let changes = r.binary(ElementOp::And, &from, &r.apply(ElementOp::Not, &mut [to.into()])?)?;
         let mut place = r.positions_along(shape, 1 << self.dim)?;
         if self.reverse {
-            place = r.binary(ElementOp::Sub, extent as i64 - 1, &place)?;
+            place = r.sub(extent as i64 - 1, &place)?;
         }
         let is_first = r.binary(ElementOp::Eq, &place, 0i64)?;
         let is_record = r.binary(ElementOp::Or, &beats, &r.binary(ElementOp::Or, &changes, &is_first)?)?;
@@ -153,7 +153,7 @@ pub(super) fn sums_by_label(
         for shift in (1..FAN_IN).map(|k| k * reach).take_while(|&shift| shift < extent) {
             let (label, sum) = (shifted(r, labels, dim, shift, from_end)?, shifted(r, &sums, dim, shift, from_end)?);
             let same = r.binary(ElementOp::Eq, &label, labels)?;
-            next = r.binary(ElementOp::Add, &next, &r.select(&same, &sum, 0.0)?)?;
+            next = r.add(&next, &r.select(&same, &sum, 0.0)?)?;
         }
         sums = next;
         reach *= FAN_IN;

@@ -45,7 +45,7 @@ impl Steps {
         let own = matrix.meta()?;
         let (rows, columns) = op.extents(own.shape.dim(0), own.shape.dim(1), 0);
         let meta = Meta { dtype: own.dtype, shape: pages_of(&own.shape, rows, columns)? };
-        let packed = on.0.op(Op::Linear(op), &[matrix], meta)?;
+        let packed = on.op(Op::Linear(op), &[matrix], meta)?;
         Ok((on, packed))
     }
 }
@@ -53,29 +53,29 @@ impl Steps {
 impl Algebra<'_> {
     /// A quotient, and 0 where 0 is divided.
     fn quotient(&self, above: &Array, below: &Array) -> Result<Array> {
-        let is_zero = self.0.binary(ElementOp::Eq, above, 0.0)?;
-        self.0.select(&is_zero, 0.0, &self.0.binary(ElementOp::Div, above, below)?)
+        let is_zero = self.binary(ElementOp::Eq, above, 0.0)?;
+        self.select(&is_zero, 0.0, &self.div(above, below)?)
     }
 
     /// Where the diagonals of `n` by `n` matrices are.
     fn on_diagonal(&self, n: usize) -> Result<Array> {
         let shape = Shape::new(&[n, n])?;
-        let (rows, columns) = (self.0.positions_along(&shape, 0b01)?, self.0.positions_along(&shape, 0b10)?);
-        self.0.binary(ElementOp::Eq, &rows, &columns)
+        let (rows, columns) = (self.positions_along(&shape, 0b01)?, self.positions_along(&shape, 0b10)?);
+        self.binary(ElementOp::Eq, &rows, &columns)
     }
 
     /// Quotients beside the diagonal, and a column on it.
     fn quotients_beside(&self, above: &Array, gaps: &Array, n: usize, diagonal: Option<&Array>) -> Result<Array> {
         let (at, beside) = (self.on_diagonal(n)?, self.quotient(above, gaps)?);
         match diagonal {
-            None => self.0.select(&at, 0.0, &beside),
-            Some(diagonal) => self.0.select(&at, diagonal, &beside),
+            None => self.select(&at, 0.0, &beside),
+            Some(diagonal) => self.select(&at, diagonal, &beside),
         }
     }
 
     /// The diagonals of the products of `a`, transposed, with `b`, as columns.
     fn dots(&self, a: &Array, b: &Array) -> Result<Array> {
-        self.turned(&self.0.reduce(&self.times(a, b)?, ReduceOp::Sum, 0b01, Nan::Include)?)
+        self.transpose(&self.reduce(&self.mul(a, b)?, ReduceOp::Sum, 0b01, Nan::Include)?)
     }
 }
 
@@ -91,31 +91,31 @@ pub(super) struct Symmetric<'a> {
 impl Symmetric<'_> {
     /// In row `i` and column `j`, the value `j` less the value `i`.
     fn gaps(&self) -> Result<Array> {
-        self.on.less(&self.on.turned(&self.values)?, &self.values)
+        self.on.sub(&self.on.transpose(&self.values)?, &self.values)
     }
 
     pub fn pull(&self, above: &Array) -> Result<Array> {
         let Symmetric { on, vectors, n, .. } = self;
-        let turned = on.turned(vectors)?;
+        let turned = on.transpose(vectors)?;
         let by_values = on.part(above, 0..*n, 0..1)?;
         if !self.yields_vectors {
-            return on.by_lower(&on.product(&on.times(vectors, &on.turned(&by_values)?)?, &turned)?);
+            return on.by_lower(&on.matmul(&on.mul(vectors, &on.transpose(&by_values)?)?, &turned)?);
         }
-        let by_vectors = on.product(&turned, &on.part(above, 0..*n, 1..n + 1)?)?;
+        let by_vectors = on.matmul(&turned, &on.part(above, 0..*n, 1..n + 1)?)?;
         let inner = on.quotients_beside(&by_vectors, &self.gaps()?, *n, Some(&by_values))?;
-        on.by_lower(&on.product(&on.product(vectors, &inner)?, &turned)?)
+        on.by_lower(&on.matmul(&on.matmul(vectors, &inner)?, &turned)?)
     }
 
     pub fn push(&self, tangent: &Array) -> Result<Array> {
         let Symmetric { on, vectors, n, .. } = self;
-        let moved = on.product(&on.mirrored(tangent)?, vectors)?;
+        let moved = on.matmul(&on.mirrored(tangent)?, vectors)?;
         let of_values = on.dots(vectors, &moved)?;
         if !self.yields_vectors {
             return Ok(of_values);
         }
-        let inner = on.product(&on.turned(vectors)?, &moved)?;
+        let inner = on.matmul(&on.transpose(vectors)?, &moved)?;
         let turns = on.quotients_beside(&inner, &self.gaps()?, *n, None)?;
-        on.0.join(1, &[&of_values, &on.product(vectors, &turns)?])
+        on.join(1, &[&of_values, &on.matmul(vectors, &turns)?])
     }
 }
 
@@ -131,16 +131,14 @@ impl Packed {
     fn split(&self, on: &Algebra<'_>, packed: &Array) -> Result<[Array; 3]> {
         let &Packed { m, n, k } = self;
         let pages = packed.shape()?;
-        let matrix = |rows: Range<usize>, height: usize| {
-            on.0.reshape(&on.part(packed, rows, 0..1)?, pages_of(pages, height, k)?)
-        };
+        let matrix =
+            |rows: Range<usize>, height: usize| on.reshape(&on.part(packed, rows, 0..1)?, pages_of(pages, height, k)?);
         Ok([matrix(k..k + m * k, m)?, on.part(packed, 0..k, 0..1)?, matrix(k + m * k..k + m * k + n * k, n)?])
     }
 
     fn join(&self, on: &Algebra<'_>, left: &Array, values: &Array, right: &Array) -> Result<Array> {
-        let column =
-            |matrix: &Array, height: usize| on.0.reshape(matrix, pages_of(matrix.shape()?, height * self.k, 1)?);
-        on.0.join(0, &[values, &column(left, self.m)?, &column(right, self.n)?])
+        let column = |matrix: &Array, height: usize| on.reshape(matrix, pages_of(matrix.shape()?, height * self.k, 1)?);
+        on.join(0, &[values, &column(left, self.m)?, &column(right, self.n)?])
     }
 }
 
@@ -157,43 +155,43 @@ pub(super) struct Singular<'a> {
 impl Singular<'_> {
     /// In row `i` and column `j`, the square of value `j` less that of value `i`.
     fn gaps(&self) -> Result<Array> {
-        let (on, row) = (&self.on, self.on.turned(&self.values)?);
-        on.times(&on.less(&row, &self.values)?, &on.plus(&row, &self.values)?)
+        let (on, row) = (&self.on, self.on.transpose(&self.values)?);
+        on.mul(&on.sub(&row, &self.values)?, &on.add(&row, &self.values)?)
     }
 
     /// What of columns lies beside the space of the vectors, over the values. `inner` are the columns' products with the
     /// vectors.
     fn beside(&self, columns: &Array, vectors: &Array, inner: &Array) -> Result<Array> {
         let on = &self.on;
-        let rest = on.less(columns, &on.product(vectors, inner)?)?;
-        on.quotient(&rest, &on.turned(&self.values)?)
+        let rest = on.sub(columns, &on.matmul(vectors, inner)?)?;
+        on.quotient(&rest, &on.transpose(&self.values)?)
     }
 
     pub fn pull(&self, above: &Array) -> Result<Array> {
         let Singular { on, parts, left, values, right, .. } = self;
         let Packed { m, n, k } = *parts;
-        let (row, right_turned) = (on.turned(values)?, on.turned(right)?);
+        let (row, right_turned) = (on.transpose(values)?, on.transpose(right)?);
         if !self.yields_vectors {
-            return on.product(&on.times(left, &on.turned(above)?)?, &right_turned);
+            return on.matmul(&on.mul(left, &on.transpose(above)?)?, &right_turned);
         }
         let [by_left, by_values, by_right] = parts.split(on, above)?;
         let gaps = self.gaps()?;
-        let of_left = on.product(&on.turned(left)?, &by_left)?;
-        let of_right = on.product(&on.turned(right)?, &by_right)?;
+        let of_left = on.matmul(&on.transpose(left)?, &by_left)?;
+        let of_right = on.matmul(&on.transpose(right)?, &by_right)?;
         let symmetric = |inner: &Array| {
             let turns = on.quotients_beside(inner, &gaps, k, None)?;
-            on.plus(&turns, &on.turned(&turns)?)
+            on.add(&turns, &on.transpose(&turns)?)
         };
-        let turns = on.plus(&on.times(&symmetric(&of_left)?, &row)?, &on.times(values, &symmetric(&of_right)?)?)?;
-        let inner = on.0.select(&on.on_diagonal(k)?, &by_values, &turns)?;
-        let mut sum = on.product(&on.product(left, &inner)?, &right_turned)?;
+        let turns = on.add(&on.mul(&symmetric(&of_left)?, &row)?, &on.mul(values, &symmetric(&of_right)?)?)?;
+        let inner = on.select(&on.on_diagonal(k)?, &by_values, &turns)?;
+        let mut sum = on.matmul(&on.matmul(left, &inner)?, &right_turned)?;
         if m > k {
             let rest = self.beside(&by_left, left, &of_left)?;
-            sum = on.plus(&sum, &on.product(&rest, &right_turned)?)?;
+            sum = on.add(&sum, &on.matmul(&rest, &right_turned)?)?;
         }
         if n > k {
             let rest = self.beside(&by_right, right, &of_right)?;
-            sum = on.plus(&sum, &on.product(left, &on.turned(&rest)?)?)?;
+            sum = on.add(&sum, &on.matmul(left, &on.transpose(&rest)?)?)?;
         }
         Ok(sum)
     }
@@ -201,24 +199,24 @@ impl Singular<'_> {
     pub fn push(&self, tangent: &Array) -> Result<Array> {
         let Singular { on, parts, left, values, right, .. } = self;
         let Packed { m, n, k } = *parts;
-        let moved = on.product(tangent, right)?;
+        let moved = on.matmul(tangent, right)?;
         let of_values = on.dots(left, &moved)?;
         if !self.yields_vectors {
             return Ok(of_values);
         }
-        let (row, gaps) = (on.turned(values)?, self.gaps()?);
-        let inner = on.product(&on.turned(left)?, &moved)?;
-        let turned = on.turned(&inner)?;
-        let turns = |a: Array, b: Array| on.quotients_beside(&on.plus(&a, &b)?, &gaps, k, None);
-        let left_turns = turns(on.times(&inner, &row)?, on.times(values, &turned)?)?;
-        let right_turns = turns(on.times(values, &inner)?, on.times(&turned, &row)?)?;
-        let (mut of_left, mut of_right) = (on.product(left, &left_turns)?, on.product(right, &right_turns)?);
+        let (row, gaps) = (on.transpose(values)?, self.gaps()?);
+        let inner = on.matmul(&on.transpose(left)?, &moved)?;
+        let turned = on.transpose(&inner)?;
+        let turns = |a: Array, b: Array| on.quotients_beside(&on.add(&a, &b)?, &gaps, k, None);
+        let left_turns = turns(on.mul(&inner, &row)?, on.mul(values, &turned)?)?;
+        let right_turns = turns(on.mul(values, &inner)?, on.mul(&turned, &row)?)?;
+        let (mut of_left, mut of_right) = (on.matmul(left, &left_turns)?, on.matmul(right, &right_turns)?);
         if m > k {
-            of_left = on.plus(&of_left, &self.beside(&moved, left, &inner)?)?;
+            of_left = on.add(&of_left, &self.beside(&moved, left, &inner)?)?;
         }
         if n > k {
-            let moved = on.product(&on.turned(tangent)?, left)?;
-            of_right = on.plus(&of_right, &self.beside(&moved, right, &turned)?)?;
+            let moved = on.matmul(&on.transpose(tangent)?, left)?;
+            of_right = on.add(&of_right, &self.beside(&moved, right, &turned)?)?;
         }
         parts.join(on, &of_left, &of_values, &of_right)
     }
