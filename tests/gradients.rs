@@ -207,11 +207,11 @@ fn numbers(count: usize, seed: usize) -> Vec<f64> {
     (0..count).map(|i| (((i * 7 + seed * 5 + 3) % 23) as f64 - 10.7) * 0.117 + 0.0131 * i as f64).collect()
 }
 
-fn arrays(s: &Session, case: &Case, seed: usize) -> Vec<Array> {
+fn arrays(s: &Session, shapes: &[&[usize]], seed: usize) -> Vec<Array> {
     let data = |(n, shape): (usize, &&[usize])| {
         s.from_vec(numbers(shape.iter().product(), n + seed), *shape).expect("the shape fits")
     };
-    case.shapes.iter().enumerate().map(data).collect()
+    shapes.iter().enumerate().map(data).collect()
 }
 
 /// What `case` gives, and what a cotangent of it makes of its arguments.
@@ -241,12 +241,12 @@ fn every_rule_agrees_with_finite_differences_and_with_forward_mode() {
     let rt = host();
     for case in CASES {
         let s = rt.session(case.name).seed(1).open();
-        let args = arrays(&s, case, 0);
+        let args = arrays(&s, case.shapes, 0);
         let (value, cotangent, gradients) = pulled(&s, case, &args);
         let product = |args: &[Array]| ((case.f)(&s, args) * &cotangent).sum(..);
         let h = 2e-4;
         let mut along = 0.0;
-        let tangents = arrays(&s, case, 4);
+        let tangents = arrays(&s, case.shapes, 4);
         for (n, (arg, gradient)) in args.iter().zip(&gradients).enumerate() {
             assert_eq!(gradient.shape().unwrap(), arg.shape().unwrap(), "{}", case.name);
             let plain = values(arg);
@@ -283,9 +283,9 @@ fn gradients_are_those_of_folded_values_on_every_device_and_in_f32() {
         let every = if device == "gpu" { rounds(4, 1) } else { 1 };
         for (n, case) in CASES.iter().enumerate().filter(|(n, _)| n % every == 0) {
             let s = folding.session(case.name).open();
-            let (_, _, expected) = pulled(&s, case, &arrays(&s, case, n));
+            let (_, _, expected) = pulled(&s, case, &arrays(&s, case.shapes, n));
             let s = rt.session(case.name).open();
-            let args = arrays(&s, case, n);
+            let args = arrays(&s, case.shapes, n);
             let narrow: Vec<Array> = args.iter().map(|arg| arg.cast::<f32>()).collect();
             for (tolerance, args) in [(1e-12, args), (2e-4, narrow)] {
                 if device == "gpu" && tolerance < 1e-6 {
@@ -317,16 +317,16 @@ fn kinks_and_ties_have_the_derivatives_that_the_page_states() {
     let s = rt.session("kinks").open();
     assert_eq!(gradient(&s, &[-2.0, 0.0, 3.0], |x| x.abs()), [-1.0, 0.0, 1.0]);
     assert_eq!(gradient(&s, &[-2.0, 0.0, 3.0], |x| x.sign()), [0.0; 3]);
-    // Of equal arguments the first one has it.
+    // The first of two equal arguments gets the derivative.
     assert_eq!(gradient(&s, &[1.0, 2.0], |x| x.max(x.stop_gradient())), [1.0, 1.0]);
     assert_eq!(gradient(&s, &[1.0, 2.0], |x| x.stop_gradient().min(x)), [0.0, 0.0]);
     assert_eq!(gradient(&s, &[0.0, 1.0, 2.0], |x| x.clamp(1.0, 2.0)), [0.0, 1.0, 1.0]);
-    // Of equal elements, too.
+    // So does the first of equal elements.
     assert_eq!(gradient(&s, &[3.0, 5.0, 5.0], |x| x.max_over(..)), [0.0, 1.0, 0.0]);
     assert_eq!(gradient(&s, &[3.0, 3.0, 5.0], |x| x.min_over(..)), [1.0, 0.0, 0.0]);
     assert_eq!(gradient(&s, &[1.0, 1.0, 2.0, 2.0], |x| x.cummax(0)), [2.0, 0.0, 2.0, 0.0]);
     assert_eq!(gradient(&s, &[1.0, 1.0, 2.0, 2.0], |x| x.cummin_reverse(0)), [0.0, 2.0, 0.0, 2.0]);
-    // What varies in no direction.
+    // `std` of equal elements, `norm` of zeros and `logsumexp` of nothing but -inf have a derivative of 0.
     assert_eq!(gradient(&s, &[2.0, 2.0], |x| x.std(..)), [0.0, 0.0]);
     assert_eq!(gradient(&s, &[0.0, 0.0], |x| x.norm(..)), [0.0, 0.0]);
     assert_eq!(gradient(&s, &[-INF, -INF], |x| x.logsumexp(..)), [0.0, 0.0]);
@@ -435,6 +435,13 @@ fn arrays_without_elements_have_gradients_without_elements() {
     }
 }
 
+/// The derivative of the gradient of `f` in the direction of `v`, by differences.
+fn slope_differences(s: &Session, x: &Array, v: &Array, f: impl Fn(&Array) -> tidemill::Result<Array>) -> Vec<f64> {
+    let h = 1e-5;
+    let slope = |by: f64| values(&s.value_and_gradient(&(x + v * by), &f).unwrap().1);
+    slope(h).iter().zip(slope(-h)).map(|(a, b)| (a - b) / (2.0 * h)).collect()
+}
+
 #[test]
 fn gradients_are_differentiated_again() {
     let rt = host();
@@ -443,10 +450,7 @@ fn gradients_are_differentiated_again() {
     let f = |x: &Array| Ok((x.sin() * x.square()).prod(..) + x.logsumexp(..));
     let v = s.from_slice(&[0.3, 1.0, -0.4], 3).unwrap();
     let curved = values(&s.hvp(&x, &v, f).unwrap());
-    let h = 1e-5;
-    let slope = |by: f64| values(&s.value_and_gradient(&(&x + &v * by), f).unwrap().1);
-    let differences: Vec<f64> = slope(h).iter().zip(slope(-h)).map(|(a, b)| (a - b) / (2.0 * h)).collect();
-    close("hvp", &curved, &differences, 1e-8);
+    close("hvp", &curved, &slope_differences(&s, &x, &v, f), 1e-8);
     // The tangent of the gradient is the same: forward over reverse.
     let slopes = |x: &Array| s.value_and_gradient(x, f).map(|(_, gradient)| gradient);
     close("forward over reverse", &values(&s.jvp(&x, &v, slopes).unwrap().1), &curved, 1e-12);
@@ -455,7 +459,7 @@ fn gradients_are_differentiated_again() {
     let second = |x: &Array| s.value_and_gradient(x, |x| Ok(first(x)?.sum(..))).map(|(_, gradient)| gradient);
     let third = s.value_and_gradient(&x, |x| Ok(second(x)?.sum(..))).unwrap().1;
     close("three times", &values(&third), &[0.7, -1.3, 2.1].map(|x| 24.0 * x), 1e-12);
-    // Of what is linear there is nothing more.
+    // The second derivatives of a linear function are 0.
     assert_eq!(values(&s.hvp(&x, &v, |x| Ok(x.sum(..))).unwrap()), [0.0; 3]);
 }
 
@@ -471,10 +475,7 @@ fn gradients_of_systems_are_differentiated_again() {
         Ok(a.slogdet().1 + a.solve(&v).square().sum(..) + a.eigvalsh().sin().sum(..) + z.abs().log().sum(..))
     };
     let curved = values(&s.hvp(&x, &v, f).unwrap());
-    let h = 1e-5;
-    let slope = |by: f64| values(&s.value_and_gradient(&(&x + &v * by), f).unwrap().1);
-    let differences: Vec<f64> = slope(h).iter().zip(slope(-h)).map(|(a, b)| (a - b) / (2.0 * h)).collect();
-    close("hvp", &curved, &differences, 1e-7);
+    close("hvp", &curved, &slope_differences(&s, &x, &v, f), 1e-7);
 }
 
 #[test]
@@ -779,12 +780,7 @@ fn random_programs_have_the_gradients_of_finite_differences_and_of_forward_mode(
     let (programs, mut kinks) = (rounds(60, 300), 0);
     for seed in 0..programs {
         let s = rt.session("random").open();
-        let fill = |s: &Session, seed: usize| {
-            let shapes: [&[usize]; 3] = [&[3, 4], &[3, 1], &[1, 4]];
-            let data =
-                |(n, shape): (usize, &&[usize])| s.from_vec(numbers(shape.iter().product(), seed + n), *shape).unwrap();
-            shapes.iter().enumerate().map(data).collect::<Vec<Array>>()
-        };
+        let fill = |s: &Session, seed: usize| arrays(s, &[&[3, 4], &[3, 1], &[1, 4]], seed);
         let (inputs, tangents) = (fill(&s, seed as usize), fill(&s, seed as usize + 7));
         let run = |s: &Session, inputs: &[Array]| {
             let watch = s.watch(inputs).unwrap();
