@@ -114,7 +114,7 @@ impl Shape {
     ///
     /// # Errors
     /// Those of [`Shape::new`].
-    pub fn with_dim(&self, dim: usize, extent: usize) -> Result<Shape> {
+    pub(crate) fn with_dim(&self, dim: usize, extent: usize) -> Result<Shape> {
         let axes = self.axes().max(dim + 1);
         let dims: SmallVec<[usize; 4]> = (0..axes).map(|d| if d == dim { extent } else { self.dim(d) }).collect();
         Shape::new(&dims)
