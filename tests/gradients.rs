@@ -379,7 +379,7 @@ fn what_has_no_derivative_is_an_error_that_names_op_and_line() {
     fails(|x| x.cast::<i32>().cast::<f64>(), "cast", "i32");
     fails(|x| x.argsort(0).cast::<f64>(), "sort", "position");
     fails(|x| x.lgamma(), "lgamma", "digamma");
-    // What is chosen, taken and checked by one is none.
+    // Masks, indices and conditions may come from ops without a derivative.
     let constant = gradient(&s, &[1.0, 2.0], |x| select(&x.gt(1.5), x, 0.0) + x.take(&x.argmax(..)));
     assert_eq!(constant, [0.0, 3.0]);
     assert_eq!(gradient(&s, &[1.0, 2.0], |x| x * x.gt(1.5).stop_gradient().cast::<f64>()), [0.0, 1.0]);

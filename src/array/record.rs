@@ -48,7 +48,7 @@ pub(crate) enum Input<'a> {
 }
 
 impl Input<'_> {
-    /// The array that it is.
+    /// The array of this input; `None` for a number.
     pub fn array(&self) -> Option<&Array> {
         match self {
             Input::Number(_) => None,

@@ -71,7 +71,7 @@ pub(crate) struct Home {
     pub is_strict: AtomicBool,
     /// Ops that the tape holds before it is cut.
     pub(super) nodes_max: usize,
-    /// Those who follow what is recorded, for derivatives.
+    /// The watches of this session (`Session::watch`), which note recorded ops so that gradients can be computed.
     pub watches: Watches,
     /// `Session::mark`.
     pub mark: AtomicU64,

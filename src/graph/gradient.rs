@@ -94,7 +94,7 @@ impl GradientRule {
     }
 }
 
-/// The values that a rule reads.
+/// Which values the watch must keep because a rule reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleReads {
     /// Bit `i`: argument `i`.
@@ -162,7 +162,8 @@ impl Op {
         }
     }
 
-    /// Whether derivatives pass to an argument: not to conditions, indices and what a value is piecewise constant in.
+    /// Whether derivatives pass to an argument. They do not pass to conditions, to indices, or to an argument in which the
+    /// value is piecewise constant.
     pub fn passes_to(&self, slot: usize) -> bool {
         use GradientRule as G;
         match self.facts().gradient {
@@ -190,43 +191,43 @@ impl Op {
         matches!(self, Op::Reduce { nan: Nan::Omit, .. } | Op::Scan { nan: Nan::Omit, .. })
     }
 
-    /// The view that it is.
+    /// The view, if the op is one.
     pub fn as_view(&self) -> Option<&View> {
         if let Op::View(view) = self { Some(view) } else { None }
     }
 
-    /// The reduction that it is.
+    /// The reduction, if the op is one.
     pub fn as_reduction(&self) -> Option<(ReduceOp, DimSet, Nan)> {
         if let Op::Reduce { op, dims, nan } = self { Some((*op, *dims, *nan)) } else { None }
     }
 
-    /// The scan that it is: which, along which dimension, and whether from the end.
+    /// The scan, if the op is one: which, along which dimension, how it treats NaN, and whether it runs from the end.
     pub fn as_scan(&self) -> Option<(ScanOp, usize, Nan, bool)> {
         let Op::Scan { op, dim, nan, reverse } = self else { return None };
         Some((*op, usize::from(*dim), *nan, *reverse))
     }
 
-    /// The transform that it is.
+    /// The Fourier transform, if the op is one.
     pub fn as_fourier(&self) -> Option<Fourier> {
         if let Op::Fourier(fourier) = self { Some(*fourier) } else { None }
     }
 
-    /// The op of linear algebra that it is.
+    /// The op of linear algebra, if the op is one.
     pub fn as_linear(&self) -> Option<LinearOp> {
         if let Op::Linear(linear) = self { Some(*linear) } else { None }
     }
 
-    /// The dimension along which it joins its arguments.
+    /// The dimension along which `Cat` joins its arguments.
     pub fn joins_along(&self) -> Option<usize> {
         if let Op::Cat { dim } = self { Some(usize::from(*dim)) } else { None }
     }
 
-    /// The diagonal on which it puts its argument.
+    /// The diagonal on which `MakeDiagonal` puts its argument.
     pub fn makes_diagonal(&self) -> Option<i64> {
         if let Op::MakeDiagonal(k) = self { Some(*k) } else { None }
     }
 
-    /// The slice that it overwrites.
+    /// The slice that `AssignSlice` overwrites.
     pub fn overwrites_slice(&self) -> Option<&[SliceDim]> {
         if let Op::AssignSlice(dims) = self { Some(dims) } else { None }
     }

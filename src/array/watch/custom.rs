@@ -17,7 +17,7 @@ pub(super) trait Custom: Send + Sync {
     /// Its name in errors.
     fn name(&self) -> &'static str;
 
-    /// What arrives at its arguments.
+    /// Computes the cotangents of the arguments from `above`, the cotangent of the value.
     ///
     /// # Errors
     /// Those of the program's own rule, and of ops that it records.
@@ -46,7 +46,7 @@ where
     }
 
     fn push(&self, _: &[Array], _: &[Array]) -> Result<Array> {
-        let message = "a rule of custom_gradient is for reverse mode: it says nothing of tangents";
+        let message = "custom_gradient defines reverse mode only: this function has no tangent";
         Err(Error::new(ErrorKind::NoDerivative, message))
     }
 }
@@ -55,7 +55,7 @@ where
 struct Again<F> {
     home: Arc<Home>,
     function: F,
-    /// Where the session's random numbers stood before it: they are drawn again.
+    /// The state of the session's random numbers before the function first ran; recording it again starts from there.
     random: (u64, u64),
     at: At,
 }
@@ -117,10 +117,10 @@ fn slots_watched(args: &[Array]) -> Vec<usize> {
 }
 
 impl Session {
-    /// The value of `forward`, whose derivatives are what `backward` says: it is given the arguments, the value and the
-    /// cotangent of the value (each of the value's shape), and returns the cotangent of each argument, in order, of the
-    /// argument's shape or expanding to it. What `forward` records is not differentiated. The rule is recorded each time
-    /// that gradients are asked for; what it records can be differentiated again, by an outer watch.
+    /// Returns the value of `forward` and replaces its derivative by `backward`. `backward` is called with the arguments,
+    /// the value and the cotangent of the value, and returns one cotangent for each argument, of its shape or expanding to
+    /// it. What `forward` records is not differentiated. The rule is recorded each time that gradients are asked for; what
+    /// it records can be differentiated again, by an outer watch.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -153,10 +153,10 @@ impl Session {
         followed(self.home(), Arc::new(Ruled(backward)), &arrays, value?, Location::caller())
     }
 
-    /// The value of `function`, of which watches keep the arguments alone: what lies between them and the value is
-    /// recorded again when gradients are asked for, and its random numbers are drawn again. It takes one more forward
-    /// pass through `function`, and no memory for what a backward pass reads of it. Meanwhile no other thread may draw
-    /// random numbers from this session: it would get some of those that are drawn again.
+    /// Returns the value of `function`. Watches keep only its arguments and its value: `function` is recorded again, with
+    /// the same random numbers, when gradients are asked for. That takes one more forward pass through `function`, and no
+    /// memory for what a backward pass reads of it. Meanwhile no other thread may draw random numbers from this session:
+    /// it would get some of those that are drawn again.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;

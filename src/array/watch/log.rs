@@ -44,8 +44,8 @@ struct Noted {
     of_value: FxHashMap<Key, u32>,
 }
 
-/// Which value an array is. A value on a tape has its number; one that is known on the host has its address, which its
-/// step keeps from being used again.
+/// Identifies a value: by its number if it is on a tape, by the address of its `Value` if it is known on the host. The
+/// step keeps a handle, so that the address is not used again.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Recorded(ValueId),
@@ -121,12 +121,12 @@ pub(super) struct Pause(());
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Pause {
-    /// Of one watch.
+    /// Pauses one watch on this thread.
     pub fn only(log: &Log) -> Pause {
         Pause::begin(Paused::Only(log.id))
     }
 
-    /// Of all watches that have begun.
+    /// Pauses all watches that exist now on this thread.
     pub fn all() -> Pause {
         Pause::begin(Paused::Below(NEXT.load(Ordering::Relaxed)))
     }

@@ -43,8 +43,8 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What can be watched: `&a`, `[&a, &b]`, a slice or a `Vec` of arrays. Gradients come in the same arrangement.
-/// Sealed: these are all.
+/// Arrays that [`Session::watch`] accepts: `&a`, `[&a, &b]`, a slice or a `Vec`. Gradients are returned in the same
+/// arrangement. No other type can implement it.
 pub trait Watchable: sealed::Sealed {
     /// `Array`, `[Array; N]` or `Vec<Array>`.
     type Gradients;
@@ -52,7 +52,7 @@ pub trait Watchable: sealed::Sealed {
     /// The arrays, in order.
     fn arrays(&self) -> Vec<Array>;
 
-    /// As many arrays in this arrangement.
+    /// Puts one gradient for each watched array, in the order of `arrays()`, into this arrangement.
     fn arranged(arrays: Vec<Array>) -> Self::Gradients;
 }
 
@@ -171,7 +171,7 @@ impl Session {
         Watch::begin(self.home(), &arrays.arrays(), W::arranged, Location::caller())
     }
 
-    /// What `f` computes from the arrays, one element, and its gradients by them.
+    /// Calls `f`, whose result must have one element, and returns that result and its gradient by each array.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -199,8 +199,8 @@ impl Session {
         Ok((value, gradients))
     }
 
-    /// What `f` computes from the arrays, and the derivative of that in the direction of the tangents, one for each array:
-    /// forward mode. It costs about as much as `f` again, whatever the number of arrays.
+    /// Calls `f` and returns its value together with the value's derivative in the direction of `tangents`, one for each
+    /// array (forward mode). It costs about as much as `f` again, whatever the number of arrays.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -260,7 +260,8 @@ impl Session {
         let inner = Watch::begin(self.home(), &all, |gradients| gradients, at)?;
         let gradients = inner.gradients_at(&f(arrays)?, at)?;
         drop(inner);
-        // A gradient that does not depend on the arrays is that of a linear function.
+        // The gradient by an array does not depend on the watched arrays where `f` is linear in it: its second
+        // derivatives are zero.
         let followed = gradients.iter().zip(&vectors).filter(|(gradient, _)| outer.log.step_of(gradient).is_some());
         let seeds: Vec<(&Array, &Array)> = followed.collect();
         outer.pulled_of(&seeds, "hvp", at).map(outer.arrange)
@@ -294,15 +295,17 @@ impl<G> Watch<G> {
     fn gradients_at(&self, loss: &Array, at: At) -> Result<G> {
         let meta = loss.meta()?;
         if !meta.shape.is_scalar() {
-            let message = format!("gradients are of one element, and this is {}: vjp() takes any shape", meta.shape);
+            let shape = &meta.shape;
+            let message =
+                format!("gradients() takes a loss of one element, and this one is {shape}; vjp() takes any shape");
             return Err(Error::new(ErrorKind::Shape, message).with_op("gradients").with_location(at));
         }
         let one = Recorder { home: &self.home, at }.full(meta.clone(), 1.0)?;
         self.pulled(loss, &one, "gradients", at).map(self.arrange)
     }
 
-    /// What a cotangent of `value` (of its shape, or expanding to it) makes of the watched arrays: the product of the
-    /// cotangent with the Jacobian, by each of them.
+    /// Multiplies `cotangent` (of the shape of `value`, or expanding to it) by the Jacobian of `value` with respect to each
+    /// watched array.
     ///
     /// Where the arrays have one slice a sample, so have the gradients: here each sample has weights of its own.
     ///
@@ -339,7 +342,7 @@ impl<G> Watch<G> {
         self.pushed(value, &self.fitted(&tangents, "jvp", at)?, "jvp", at)
     }
 
-    /// The cotangents of the watched arrays that follow from a cotangent of a value. `asked`: the method, for errors.
+    /// The cotangents of the watched arrays that follow from a cotangent of `value`. `asked` is the method, for errors.
     fn pulled(&self, value: &Array, cotangent: &Array, asked: &'static str, at: At) -> Result<Vec<Array>> {
         self.pulled_of(&[(value, cotangent)], asked, at)
     }
@@ -362,7 +365,7 @@ impl<G> Watch<G> {
         gradients.collect()
     }
 
-    /// The tangent of a value that follows from tangents of the watched arrays, in the dtypes and shapes of these.
+    /// The tangent of `value` that follows from tangents of the watched arrays, in the dtypes and shapes of these.
     fn pushed(&self, value: &Array, tangents: &[Array], asked: &'static str, at: At) -> Result<Array> {
         let recorder = Recorder { home: &self.home, at };
         let end = self.step_of(value, asked, at)?;
@@ -392,14 +395,14 @@ impl<G> Watch<G> {
     fn step_of(&self, value: &Array, asked: &'static str, at: At) -> Result<u32> {
         value.meta()?;
         self.log.step_of(value).ok_or_else(|| {
-            let message = "the watch did not see this array being computed from a watched one: it sees the ops that its \
-                           session records while it lives";
+            let message = "the watch did not see this array being computed from a watched array: a watch sees only ops \
+                           that its own session records while the watch lives";
             Error::new(ErrorKind::Argument, message).with_op(asked).with_location(at)
         })
     }
 }
 
-/// A cotangent or tangent in the dtype and shape of its value. `asked`: the method that takes it, for errors.
+/// A cotangent or tangent in the dtype and shape of its value. `asked` is the method that takes it, for errors.
 fn alike(home: &Arc<Home>, vector: &Array, value: &Meta, asked: &'static str, at: At) -> Result<Array> {
     let own = vector.shape()?;
     rules::expands(own, &value.shape).map_err(|error| error.with_op(asked).with_location(at))?;

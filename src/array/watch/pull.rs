@@ -1,4 +1,5 @@
-//! Reverse mode: from what arrives at values to what arrives at the watched arrays, step by step, the latest first.
+//! Reverse mode: computes cotangents of the watched arrays from cotangents of values, from the latest step to the
+//! earliest.
 //!
 //! In: the steps of a watch, and cotangents of some of its values. Out: cotangents of the watched arrays, as ordinary
 //! arrays of the session.
@@ -29,10 +30,10 @@ pub(super) struct Steps {
     pub steps: Vec<Leading>,
 }
 
-/// What arrives at arguments, by their slots.
+/// Cotangents of a step's arguments, each with the argument's slot.
 pub(super) type Shares = SmallVec<[(usize, Array); 2]>;
 
-/// Cotangents of watched arrays, by their steps: those at which any arrives.
+/// The cotangents of the watched arrays to which any passes, by their steps.
 pub(super) fn pull(home: &Arc<Home>, log: &Log, seeds: Vec<(u32, Array)>) -> Result<FxHashMap<u32, Array>> {
     let _pause = Pause::only(log);
     let steps = Steps { home: home.clone(), steps: log.leading_to(seeds.iter().map(|(step, _)| *step)) };
@@ -98,7 +99,8 @@ impl Step {
             },
             Made::Watched | Made::Custom(_) => format!("its result is {}", self.meta.dtype),
         };
-        let message = format!("no derivative passes it: {why}; stop_gradient() on its result makes that a constant");
+        let message =
+            format!("the op has no derivative: {why}. Call stop_gradient() on its result to treat that as a constant");
         self.named(Error::new(ErrorKind::NoDerivative, message))
     }
 }
@@ -134,7 +136,7 @@ impl Steps {
         }
     }
 
-    /// An argument's value, where a rule reads it.
+    /// The array of an argument, if the watch kept it.
     pub fn array<'a>(&'a self, source: &'a Source) -> Option<&'a Array> {
         match source {
             Source::Step(step) => self.get(*step).value.as_ref(),
@@ -143,7 +145,7 @@ impl Steps {
         }
     }
 
-    /// An argument's value, which a rule reads.
+    /// The array of an argument that the step's rule reads. `ErrorKind::Internal` if the watch did not keep it.
     pub fn read<'a>(&'a self, step: &'a Step, slot: usize) -> Result<&'a Array> {
         let array = step.args.get(slot).and_then(|source| self.array(source));
         array.ok_or_else(|| Error::new(ErrorKind::Internal, "GRAD-1: an argument that a rule reads was not kept"))
@@ -172,11 +174,12 @@ impl Steps {
         Ok(())
     }
 
-    /// What the program's own rule says, if it has one array for each argument.
+    /// Checks that a program's rule returned one array for each argument, and gives those of followed arguments the
+    /// argument's dtype and shape.
     fn checked(&self, step: &Step, shares: Vec<Array>) -> Result<Vec<Array>> {
         let wrong = |message: String| Error::new(ErrorKind::Argument, message);
         if shares.len() != step.args.len() {
-            let message = format!("its rule gave {} gradients for {} arguments", shares.len(), step.args.len());
+            let message = format!("the rule returned {} gradients for {} arguments", shares.len(), step.args.len());
             return Err(wrong(message));
         }
         let r = self.recorder(step);
@@ -184,7 +187,9 @@ impl Steps {
             let (Source::Step(_), Some(meta)) = (source, self.meta(source)) else { return Ok(share) };
             let own = share.meta()?;
             if rules::expands(&own.shape, &meta.shape).is_err() {
-                let message = format!("its gradient by argument {slot} is {}, which is {}", own.shape, meta.shape);
+                let (own, meta) = (&own.shape, &meta.shape);
+                let message =
+                    format!("the rule returned a gradient of shape {own} for argument {slot}, whose shape is {meta}");
                 return Err(wrong(message));
             }
             r.alike(&share, meta)
@@ -192,7 +197,7 @@ impl Steps {
         fit.collect()
     }
 
-    /// What arrives at the arguments that are followed.
+    /// The cotangents of the followed arguments of an op, from `above`, the cotangent of its value.
     fn shares(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
         let r = self.recorder(step);
         let one = |share: Array| -> Shares { SmallVec::from_iter([(0, share)]) };
@@ -322,7 +327,8 @@ impl Steps {
         self.followed(step).map(|(slot, _)| share(slot)).collect()
     }
 
-    /// By the base, what arrives with zeros where it was overwritten; by the value, what arrives there.
+    /// The cotangent of the base is `above` with zeros where it was overwritten; that of the value is `above` at those
+    /// places.
     fn overwritten(&self, step: &Step, op: &Op, above: &Array, base: &Meta) -> Result<Shares> {
         let r = self.recorder(step);
         let zero = r.zeros(Meta { dtype: base.dtype, shape: Shape::scalar() })?;
@@ -345,7 +351,7 @@ impl Steps {
     }
 }
 
-/// What arrives at an array of a shape through a view of it.
+/// The cotangent of an array of `shape`, from `above`, the cotangent of its view.
 fn pull_view(r: &Recorder<'_>, view: &View, above: &Array, shape: &Shape) -> Result<Array> {
     match view {
         View::Reshape => r.reshape(above, shape.clone()),

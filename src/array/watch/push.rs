@@ -1,8 +1,8 @@
 //! Forward mode: from tangents of the watched arrays to the tangent of a value, step by step, the earliest first.
 //!
 //! In: the steps of a watch, and tangents of its watched arrays. Out: the tangent of a value, as an ordinary array.
-//! Must hold: PUSH-1: a tangent has the dtype and the shape of its value; one that is missing is zero. Otherwise as
-//! PULL-3.
+//! Must hold: PUSH-1: a tangent has the dtype and the shape of its value; a missing tangent means zero. PULL-3 holds
+//! here, too.
 
 use super::log::{Leading, Log, Made, Pause, Source, Step};
 use super::pull::Steps;

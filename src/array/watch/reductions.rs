@@ -12,7 +12,7 @@ use crate::graph::rules::has_dim;
 use crate::graph::{DType, DimSet, ElementOp, Meta, Nan, Op, ReduceOp, ScanOp, Shape};
 use smallvec::SmallVec;
 
-/// The weights of a reduction's elements.
+/// The derivative of a reduction's value by each element of its operand.
 pub(super) enum Weight {
     /// The same number for all.
     Number(f64),

@@ -159,8 +159,8 @@ impl Singular<'_> {
         on.mul(&on.sub(&row, &self.values)?, &on.add(&row, &self.values)?)
     }
 
-    /// What of columns lies beside the space of the vectors, over the values. `inner` are the columns' products with the
-    /// vectors.
+    /// The part of `columns` that is orthogonal to `vectors`, divided by the singular values. `inner` is the product of
+    /// the transposed vectors with `columns`.
     fn beside(&self, columns: &Array, vectors: &Array, inner: &Array) -> Result<Array> {
         let on = &self.on;
         let rest = on.sub(columns, &on.matmul(vectors, inner)?)?;
