@@ -281,6 +281,66 @@ def regression(x):
     return ((w * w).sum(),)
 
 
+def gradients_of(loss, arrays):
+    """The gradients of a loss by each of these arrays."""
+    if NAME == "jax":
+        return jax.grad(lambda *a: loss(*a), tuple(range(len(arrays))))(*arrays)
+    if not IS_TORCH:
+        raise KeyError("a library without gradients")
+    arrays = [x.detach().requires_grad_() for x in arrays]
+    return xp.autograd.grad(loss(*arrays), arrays)
+
+
+def chain_gradient(x):
+    return tuple(gradients_of(lambda x: chain(x)[0].sum(), [x]))
+
+
+def greeks(n, key=None):
+    def loss(start, volatility):
+        drift, scale = (0.05 - 0.5 * volatility * volatility) / 252.0, volatility * math.sqrt(1.0 / 252.0)
+
+        def step(state, _):
+            if NAME != "jax":
+                return (state[0] * xp.exp(drift + scale * randn((n,))),)
+            key, use = jax.random.split(state[1])
+            return state[0] * xp.exp(drift + scale * jax.random.normal(use, (n,), dtype=f32)), key
+
+        price = start * xp.ones((n,), dtype=f32)
+        if NAME == "jax":
+            body = jax.checkpoint(lambda state, k: (step(state, k), None))
+            price = jax.lax.scan(body, (price, key), None, length=256)[0][0]
+        else:
+            price = looped(step, (price,), 256)[0]
+        return xp.clip(price - 100.0, 0, None).mean()
+
+    numbers = [xp.full((), 100.0, dtype=f32), xp.full((), 0.2, dtype=f32)]
+    delta, vega = gradients_of(loss, numbers)
+    return (delta + vega / 100.0,)
+
+
+def network(images, labels, w1, b1, w2, b2):
+    def loss(w1, b1, w2, b2):
+        scores = xp.clip(images @ w1 + b1, 0, None) @ w2 + b2
+        if IS_TORCH:
+            return xp.nn.functional.cross_entropy(scores, labels)
+        chosen = xp.take_along_axis(scores, labels[:, None], 1)[:, 0]
+        return (jax.nn.logsumexp(scores, axis=1) - chosen).mean()
+
+    return tuple(gradients_of(loss, [w1, b1, w2, b2]))
+
+
+def regression_gradient(x, w):
+    target = cast(x[0:1, :] > 0.1, f32)
+
+    def loss(w):
+        z = w @ x
+        if IS_TORCH:
+            return xp.nn.functional.binary_cross_entropy_with_logits(z, target)
+        return (xp.maximum(z, 0) - z * target + xp.log1p(xp.exp(-xp.abs(z)))).mean()
+
+    return tuple(gradients_of(loss, [w]))
+
+
 def to_device(host):
     if IS_TORCH:
         return (host.to(DEVICE) + 0.5,)
@@ -343,6 +403,12 @@ ROWS = {
     "stencil100": (square, stencil),
     "blur9": (square, blur),
     "logreg20": (lambda n: (even((n, 256)),), regression),
+    "chain_grad": (line, chain_gradient),
+    "net_grad": (
+        lambda n: (even((784, n)), places(n, 10), even((512, 784)), even((512, 1)), even((10, 512)), even((10, 1))),
+        network,
+    ),
+    "logreg_grad": (lambda n: (even((n, 256)), even((256, 1))), regression_gradient),
     "trip": (line, lambda x: ((x + 1.0)[0:1],)),
     "gather": (line, written),
     "upload": (lambda n: (own_memory(n),), to_device),
@@ -352,6 +418,7 @@ ROWS = {
     "mandel100": (whole, mandelbrot),
     "fdtd200": (whole, fdtd),
     "gbm256": (whole, brownian),
+    "gbm_grad": (whole, greeks),
     "vol256": (whole, volatility),
     "randn": (whole, lambda n, key=None: (jax.random.normal(key, (n,), dtype=f32) if key is not None else randn((n,)),)),
     "image4k": (
@@ -361,12 +428,12 @@ ROWS = {
         ),
     ),
 }
-RANDOM = {"gbm256", "vol256", "randn", "image4k"}
+RANDOM = {"gbm256", "gbm_grad", "vol256", "randn", "image4k"}
 SIZED = RANDOM | {"tiny1000", "unfusable", "mandel100", "fdtd200"}
 WITH_A_NUMBER = SIZED - {"randn"} | {"pairs", "stencil100", "logreg20", "sum_all", "trip"}
 # Measured op by op: a compiler of whole programs would run them when it compiles.
 EAGER = {"tiny1000", "unfusable"}
-COMPILED_BY_TORCH = {"chain", "chain_f64", "add", "image4k", "softmax_fast", "softmax_slow", "blur9", "pairs", "transpose"}
+COMPILED_BY_TORCH = {"chain", "chain_grad", "net_grad", "logreg_grad", "chain_f64", "add", "image4k", "softmax_fast", "softmax_slow", "blur9", "pairs", "transpose"}
 
 
 def program_of(row):

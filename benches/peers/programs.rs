@@ -219,6 +219,56 @@ pub fn regression(session: &Session, inputs: &Inputs, n: usize) -> Result<Vec<Ar
     one(w.square().sum(..))
 }
 
+/// The gradient of the sum of the chain.
+pub fn chain_gradient(session: &Session, inputs: &Inputs, n: usize) -> Result<Vec<Array>> {
+    let x = &inputs.arrays[0];
+    let (_, gradient) = session.value_and_gradient(x, |x| {
+        let inputs = Inputs { arrays: vec![x.clone()], ..Inputs::default() };
+        Ok(chain(session, &inputs, n)?[0].sum(..))
+    })?;
+    one(gradient)
+}
+
+/// Delta and vega of the option of [`brownian`], by one backward pass through its loop. They are added, so that one
+/// number is awaited.
+pub fn greeks(session: &Session, _: &Inputs, paths: usize) -> Result<Vec<Array>> {
+    let (start, volatility) = (session.full(100.0f32, [1, 1]), session.full(0.2f32, [1, 1]));
+    let (_, [delta, vega]) = session.value_and_gradient([&start, &volatility], |[start, volatility]| {
+        let drift = (0.05 - volatility.square() * 0.5) / 252.0;
+        let scale = volatility * (1.0f64 / 252.0).sqrt();
+        let mut price = start.broadcast_to([paths, 1]);
+        for _ in 0..256 {
+            price *= (&drift + &scale * session.randn::<f32>([paths, 1])).exp();
+        }
+        Ok((price - 100.0).max(0.0).mean(..))
+    })?;
+    one(delta + vega / 100.0)
+}
+
+/// The gradients of a network of 784 inputs, 512 hidden values and 10 scores by its four parameters, over a batch of
+/// images.
+pub fn network(session: &Session, inputs: &Inputs, batch: usize) -> Result<Vec<Array>> {
+    let [images, labels, w1, b1, w2, b2] = &inputs.arrays[..] else { unreachable!("the row has six inputs") };
+    let labels = labels.reshape([1, batch]);
+    let (_, gradients) = session.value_and_gradient([w1, b1, w2, b2], |[w1, b1, w2, b2]| {
+        let hidden = (w1.matmul(images) + b1).max(0.0);
+        let scores = w2.matmul(&hidden) + b2;
+        Ok((scores.logsumexp(0) - scores.take_along(0, &labels)).mean(..))
+    })?;
+    Ok(gradients.into())
+}
+
+/// The gradient of a logistic regression's loss.
+pub fn regression_gradient(session: &Session, inputs: &Inputs, _: usize) -> Result<Vec<Array>> {
+    let [x, w] = &inputs.arrays[..] else { unreachable!("the row has two inputs") };
+    let target = x.slice((.., 0..1)).gt(0.1).cast::<f32>();
+    let (_, gradient) = session.value_and_gradient(w, |w| {
+        let z = x.matmul(w);
+        Ok((z.max(0.0) - &z * &target + (-z.abs()).exp().log1p()).mean(..))
+    })?;
+    one(gradient)
+}
+
 pub fn sum_all(_: &Session, inputs: &Inputs, _: usize) -> Result<Vec<Array>> {
     one(inputs.arrays[0].sum(..))
 }
