@@ -292,11 +292,11 @@ impl Op {
     /// costs far more than that memory. Read by `scheduler/passing`.
     pub fn is_kept_at_once(&self) -> bool {
         match self {
-            Op::ArgSort { .. } | Op::Linear(_) | Op::Fourier(_) => true,
+            Op::ArgSort { .. } | Op::MatMul | Op::Linear(_) | Op::Fourier(_) => true,
             Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => false,
             Op::Apply(_) | Op::View(_) | Op::Cat { .. } | Op::Triangle { .. } | Op::MakeDiagonal(_) => false,
             Op::Reduce { .. } | Op::Scan { .. } | Op::Take { .. } | Op::TakeAlong { .. } => false,
-            Op::AssignSlice(_) | Op::AssignIndex { .. } | Op::MatMul | Op::Ensure { .. } | Op::Compact => false,
+            Op::AssignSlice(_) | Op::AssignIndex { .. } | Op::Ensure { .. } | Op::Compact => false,
         }
     }
 

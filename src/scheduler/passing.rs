@@ -5,9 +5,10 @@
 //! Must hold: a function of the session's own program and of the devices' memory alone; linear in the cut.
 //!
 //! Computed as a whole, a value is kept the second time. Of one that is read in parts alone, a cut computes these
-//! parts, and that may happen often before it has cost as much as the whole. A sorting permutation is kept at once: it
-//! has memory of its own while it is computed, and the values and the positions of one sort are two nodes that are often
-//! demanded one after the other. What no memory holds is never kept.
+//! parts, and that may happen often before it has cost as much as the whole. The result of a library kernel (a product, a
+//! sorting permutation, a factorisation, a transform) is kept at once: it has memory of its own while it is computed,
+//! costs far more than that memory, and is often demanded for several values, one after the other, as the gradients by
+//! the parameters of a network are. What no memory holds is never kept.
 
 use super::cut::{Cut, Dep, Fate};
 use super::state::State;
@@ -41,7 +42,7 @@ impl State {
         costs
     }
 
-    /// Whether a lazy value is a sorting permutation, or has been computed so often in passing that it had better be
+    /// Whether a lazy value is the result of a library kernel, or has been computed so often in passing that it had better be
     /// kept, and could be.
     pub(super) fn is_worth_keeping(&self, cut: &Cut, position: usize) -> bool {
         let node = &cut.nodes[position];
