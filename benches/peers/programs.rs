@@ -60,10 +60,9 @@ pub async fn fill(session: &Session, row: &Row, size: usize) -> Result<Inputs> {
 pub async fn turn(session: &Session, inputs: &Inputs, row: &Row, size: usize) -> Result<()> {
     let outputs = (row.program)(session, inputs, size)?;
     match row.ends {
+        // All are asked for before the first is awaited, as peers are synchronised once.
         Ends::OnTheDevice => {
-            for output in &outputs {
-                output.eval().await?;
-            }
+            futures::future::try_join_all(outputs.iter().map(Array::eval)).await?;
         }
         Ends::WithANumber => {
             outputs[0].item::<f32>().await?;
