@@ -6,11 +6,12 @@
 
 use crate::graph::Node;
 
-/// A body is looked for only if a region holds at least this many of it. With longer bodies regions would become too
-/// short.
+/// Regions are cut at the end of a loop's body only if at least this many bodies fit in one. With longer bodies, the
+/// regions would be too short.
 const BODIES_MIN: usize = 4;
 
-/// Whether two nodes come of one statement: the same op, recorded at one place, on as large arrays.
+/// Whether one statement recorded both nodes: they have the same op, the same source location and arrays of the same
+/// size.
 pub(super) fn are_alike(a: &Node, b: &Node) -> bool {
     let is_one_place = std::ptr::eq(a.at.location, b.at.location) && a.at.mark == b.at.mark;
     is_one_place && a.op.name() == b.op.name() && a.meta == b.meta

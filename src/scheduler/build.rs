@@ -42,8 +42,8 @@ impl State {
             Dep::Input(i) => {
                 let input = &cut.inputs[i as usize];
                 let live = &self.graph[input.at];
-                // A value that residency was told to retire is already on its way out; one that other sessions' regions
-                // or late ones read, too, has no last reader.
+                // An input cannot die in this region if residency was told of its end already, or if regions of other
+                // sessions, or regions that may run late, read it too: then no reader is known to be the last.
                 last_of_input[i as usize] == number
                     && input.remaining == 0
                     && !live.held
@@ -62,8 +62,8 @@ impl State {
     }
 }
 
-/// Where a region has what its nodes read, by positions in the cut: each place with the number of the group that it was
-/// written for. One for all groups: a cut may have thousands.
+/// Maps positions in the cut to arguments of the region that is being built. An entry counts only if its first field is
+/// the number of the current group. All groups share one table, because a cut may have thousands of groups.
 struct Places {
     of_node: SmallVec<[(u32, RegionArg); 64]>,
     of_input: SmallVec<[(u32, RegionArg); 16]>,

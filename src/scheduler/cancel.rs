@@ -1,9 +1,9 @@
-//! What nobody waits for any more is not run: regions that wait for their turn are dropped, or cut down to what may
-//! still be wanted, and parked while nobody asks for that; of those downstream, residency drops what it has not placed.
+//! Cancels work that is no longer needed. A queued region is dropped, or reduced to the parts whose outputs may still
+//! be asked for, and parked until then. For a region downstream, residency is told to drop it if it is not placed yet.
 //!
 //! In: values that lost a demand, or their last handle before they were made. Out: dropped regions, `Abandon`. Must
-//! hold: SCHED-3, SCHED-8; a region is cut down by whole parts that share nothing, so that the kernels of what is left
-//! are those that they would have been.
+//! hold: SCHED-3, SCHED-8; a region loses only whole parts that share neither nodes nor inputs with the rest, so the
+//! kernels of the rest do not change.
 
 use super::graph::{Entries, Home};
 use super::regions::Change;
@@ -26,7 +26,8 @@ impl State {
         }
     }
 
-    /// Drops what only made or brought `value`, which lost a demand.
+    /// Drops the regions that only make or read back `value`, which lost a demand, and then those that only made their
+    /// inputs.
     pub(super) fn drop_unneeded(&mut self, value: ValueId, out: &mut Vec<SchedulerInstruction>) {
         let mut work = vec![value];
         while let Some(value) = work.pop() {
@@ -45,14 +46,14 @@ impl State {
         }
     }
 
-    /// Drops what nobody needs of regions of which an output was let go of.
-    pub(super) fn drop_idle(&mut self, out: &mut Vec<SchedulerInstruction>) {
-        while !self.idle.is_empty() {
-            let mut idle = std::mem::take(&mut self.idle);
-            idle.sort_unstable();
-            idle.dedup();
+    /// Checks the regions in `recheck`, and drops or parks those that are no longer needed.
+    pub(super) fn drop_unneeded_regions(&mut self, out: &mut Vec<SchedulerInstruction>) {
+        while !self.recheck.is_empty() {
+            let mut ids = std::mem::take(&mut self.recheck);
+            ids.sort_unstable();
+            ids.dedup();
             let mut work = Vec::new();
-            idle.into_iter().for_each(|id| self.drop_if_unneeded(id, &mut work, out));
+            ids.into_iter().for_each(|id| self.drop_if_unneeded(id, &mut work, out));
             work.into_iter().for_each(|value| self.drop_unneeded(value, out));
         }
     }
@@ -76,7 +77,8 @@ impl State {
                 }
             }
             (false, false) => self.drop_region(id, work, out),
-            // What exists beyond the region may be asked for again, and would then wait for this readback of it.
+            // Downstream and unneeded. A region that reads back a value of another region is not called back: a new
+            // gather of that value would wait for this readback.
             (false, true) if region.readbacks.iter().all(made) => {
                 self.regions.change(id, Change::CallBack);
                 out.push(SchedulerInstruction::Abandon { region: id });
@@ -96,7 +98,7 @@ impl State {
         self.graph.get(value).is_some_and(|live| self.wants_host(live))
     }
 
-    /// Takes a region that has not been sent off the books.
+    /// Removes a region that has not been sent, gives its credits back, and cancels its outputs.
     fn drop_region(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
         let record = self.close_region(id, out);
         self.ledger.credit(record.region.session, record.credits, out);
@@ -106,12 +108,12 @@ impl State {
             }
         }
         let outputs = record.region.nodes.iter().filter(|n| n.output).map(|n| n.value).collect();
-        self.never_made(outputs, out);
+        self.fail_unneeded(outputs, out);
         work.extend(record.region.inputs.iter().map(|i| i.value));
     }
 
-    /// Outputs that nobody misses will never exist.
-    pub(super) fn never_made(&mut self, outputs: Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
+    /// Marks unneeded outputs as failed, since no region will make them.
+    pub(super) fn fail_unneeded(&mut self, outputs: Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
         let mut ended = Entries::new();
         for at in outputs.into_iter().filter_map(|v| self.graph.find(v)).collect::<Vec<_>>() {
             self.graph[at].home = Home::Failed(match self.phase {
@@ -124,7 +126,7 @@ impl State {
         self.release(ended, out);
     }
 
-    /// Takes out of a region that has not been sent the parts that nobody needs.
+    /// Removes the unneeded parts of a region that has not been sent.
     fn cut_down(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
         let record = &self.regions[&id];
         if record.attempt.number() > 0 {
@@ -147,13 +149,13 @@ impl State {
         unneeded.iter().for_each(|value| self.ends.unsay(*value, id));
         touched.retain(|at| !unneeded.contains(&self.graph[*at].node.value));
         self.release(touched, out);
-        self.never_made(unneeded.into_iter().collect(), out);
+        self.fail_unneeded(unneeded.into_iter().collect(), out);
         work.extend(dropped);
     }
 }
 
-/// The outputs of those parts of a region, sharing neither nodes nor inputs with others, of which nobody needs
-/// anything.
+/// The outputs of a region's unneeded parts. A part shares neither nodes nor inputs with the other parts; it is
+/// unneeded if none of its outputs is needed.
 fn unneeded_parts(region: &Region, needed: impl Fn(ValueId) -> bool) -> FxHashSet<ValueId> {
     let parts = joined(region, true);
     let outputs = || region.nodes.iter().enumerate().filter(|(_, n)| n.output);
@@ -162,7 +164,8 @@ fn unneeded_parts(region: &Region, needed: impl Fn(ValueId) -> bool) -> FxHashSe
     outputs().filter(|(position, _)| !wanted.contains(&parts.find(*position))).map(|(_, n)| n.value).collect()
 }
 
-/// The nodes of a region, by position, joined with what they are made of; behind them its inputs, alike if asked for.
+/// The connected components of a region. An element below the number of nodes is a node; the inputs follow. With
+/// `by_inputs`, nodes that read the same input are connected, too.
 pub(super) fn joined(region: &Region, by_inputs: bool) -> UnionFind<usize> {
     let count = region.nodes.len();
     let mut parts = UnionFind::<usize>::new(count + region.inputs.len());

@@ -1,8 +1,8 @@
-//! What happened downstream: regions that finished or failed, values that arrived or were lost, devices that
-//! are gone.
+//! Handles events from downstream: regions that finished or failed, values that arrived or were lost, devices that were
+//! lost.
 //!
-//! In: completions. Out: resolved gathers, credits, regions sent again. Must hold: a region ends once; a fault
-//! or failure reaches exactly what depends on it; what does not is still computed.
+//! In: completions. Out: resolved gathers, credits, regions sent again. Must hold: a region ends once; a fault or
+//! failure reaches exactly the values that depend on it, and all others are still computed.
 
 use super::demand::Gather;
 use super::graph::{Entries, Home, Lineage, Live};
@@ -38,12 +38,13 @@ impl State {
             None => error,
         };
         let faults = faults.into_iter().map(|(value, error)| (value, named(error))).collect();
-        self.left(id, Change::Finish(faults));
+        self.leave_downstream(id, Change::Finish(faults));
         self.ends_happen(id, None, out);
         self.settle(smallvec![id], out);
     }
 
-    /// Ends finished regions whose inputs' fates are known; that may let later ones end.
+    /// Ends the finished regions whose inputs are all made or failed. This may allow regions that read their outputs to
+    /// end, too.
     fn settle(&mut self, mut work: SmallVec<[RegionId; 4]>, out: &mut Vec<SchedulerInstruction>) {
         while let Some(id) = work.pop() {
             let Some(record) = self.regions.get(&id) else { continue };
@@ -64,13 +65,13 @@ impl State {
             let readbacks: SmallVec<[ValueId; 4]> = record.region.readbacks.iter().copied().collect();
             let (session, credits) = (record.region.session, record.credits);
             let lineage = Lineage::of(record, self.fleet.fallback()).filter(|_| !outputs.is_empty());
-            let (mut touched, mut spent) = (Entries::new(), SmallVec::<[(ValueId, Error); 1]>::new());
+            let (mut touched, mut lost) = (Entries::new(), SmallVec::<[(ValueId, Error); 1]>::new());
             for (value, error) in outputs {
                 let at = self.graph.find(value).expect("SCHED-8: an output is live");
                 let live = &mut self.graph[at];
                 live.home = Home::Here;
-                let why = std::mem::take(&mut live.spent);
-                spent.extend(why.filter(|_| live.host.is_none()).map(|why| (value, why)));
+                let why = std::mem::take(&mut live.pending_loss);
+                lost.extend(why.filter(|_| live.host.is_none()).map(|why| (value, why)));
                 self.log.note(value, What::Finished(id));
                 if error.is_some() {
                     self.log.note(value, What::Poisoned);
@@ -93,12 +94,13 @@ impl State {
             }
             self.ledger.credit(session, credits, out);
             self.release(touched, out);
-            made.into_iter().for_each(|at| self.note_let_go(at));
-            spent.into_iter().for_each(|(value, why)| self.value_lost(value, why, out));
+            made.into_iter().for_each(|at| self.add_kept(at));
+            lost.into_iter().for_each(|(value, why)| self.value_lost(value, why, out));
         }
     }
 
-    /// What is wrong with a region's inputs; `missing_only`: with those that will never exist.
+    /// The error of each of a region's inputs. With `missing_only`, only inputs that will never exist have one; else
+    /// faults count, too.
     fn input_errors(&self, id: RegionId, missing_only: bool) -> SmallVec<[Option<Error>; 4]> {
         let error = |value: ValueId| {
             let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
@@ -117,7 +119,7 @@ impl State {
             return;
         }
         let was_called_back = self.regions[&id].is_called_back();
-        self.left(id, Change::Return);
+        self.leave_downstream(id, Change::Return);
         self.ends_happen(id, Some(&error), out);
         let record = &self.regions[&id];
         let lost = error.kind() == ErrorKind::DeviceLost;
@@ -134,7 +136,7 @@ impl State {
             self.repeat(id, &error, out);
             return;
         }
-        // Something in it cannot be planned or finds no memory: what has no part in that goes again.
+        // One part of the region could not be planned or found no memory. The independent parts are sent again.
         let may_part = matches!(error.kind(), ErrorKind::OutOfMemory | ErrorKind::Internal) && !unwanted;
         if may_part && self.take_apart(id, out) {
             return;
@@ -147,7 +149,7 @@ impl State {
         self.ledger.credit(record.region.session, record.credits, out);
         let failed = outputs.iter().filter_map(|v| self.graph.find(*v)).map(|at| (at, error.clone())).collect();
         self.fail_values(failed, out);
-        // What it was to bring exists still, but this gather of it has failed.
+        // The values that the region was to read back still exist; only the open gathers of them fail.
         for value in readbacks {
             let Some(at) = self.graph.find(value) else { continue };
             let live = &mut self.graph[at];
@@ -161,12 +163,12 @@ impl State {
             }
         }
         if unwanted {
-            // What was made for it alone is not needed either.
+            // Its inputs may have been needed by this region only.
             record.region.inputs.iter().for_each(|input| self.drop_unneeded(input.value, out));
         }
     }
 
-    /// Queues a region that failed downstream again, without what depends on what is not there any more. Its number now.
+    /// Queues a failed region again, without the nodes that depend on missing values. Returns its new number.
     pub(super) fn repeat(&mut self, id: RegionId, error: &Error, out: &mut Vec<SchedulerInstruction>) -> RegionId {
         let again = self.restart(id);
         let mut failed = self.restore_ended(again, error);
@@ -175,7 +177,7 @@ impl State {
         again
     }
 
-    /// Makes a region that failed downstream wait for its turn again, under a new number.
+    /// Puts a failed region back into its session's queue, under a new number.
     fn restart(&mut self, id: RegionId) -> RegionId {
         let again = self.regions.requeue(id);
         if !self.fleet.is_open(self.regions[&again].region.device) {
@@ -191,16 +193,16 @@ impl State {
         again
     }
 
-    /// What a region makes and brings comes from it now, after an attempt that failed.
+    /// Marks a region's outputs and readbacks as coming from it again, after a failed attempt.
     pub(super) fn comes_again(&mut self, region: &crate::contract::region::Region) {
         let mut readers: Vec<RegionId> = Vec::new();
         for node in region.nodes.iter().filter(|n| n.output) {
             let live = self.graph.get_mut(node.value).expect("SCHED-8: an output is live");
             live.home = Home::Coming(region.id);
             live.known = false;
-            live.spent = None;
+            live.pending_loss = None;
             readers.extend(live.regions.iter().copied());
-            // What ended with the first attempt ends again with this one, unless a region that waits will say so.
+            // The end that residency was told of was that of the previous attempt's value: this value has a new end.
             self.ends.made_again(node.value);
         }
         for value in &region.readbacks {
@@ -210,7 +212,7 @@ impl State {
         self.regions.go_stale(readers);
     }
 
-    /// Cuts a waiting region down to what does not depend on missing inputs. Returns the outputs that fail.
+    /// Removes the nodes of a waiting region that depend on missing inputs. Returns the outputs that fail.
     fn prune_region(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) -> Vec<(NodeIndex, Error)> {
         let inputs = self.input_errors(id, true);
         if inputs.iter().all(|e| e.is_none()) {
@@ -225,7 +227,8 @@ impl State {
         let is_empty = record.region.readbacks.is_empty() && !record.region.nodes.iter().any(|n| n.output);
         let touched: Entries = dropped.into_iter().map(|value| self.read_no_more(id, value)).collect();
         let failed = outputs.into_iter().filter_map(|(v, e)| self.graph.find(v).map(|at| (at, e))).collect();
-        // Its outputs are no longer coming from here; until `fail_values` has told them, nobody else looks.
+        // No region makes these outputs now, though their home still names this one. The caller passes them to
+        // `fail_values` before anything reads the home.
         if is_empty {
             let record = self.close_region(id, out);
             self.ledger.credit(record.region.session, record.credits, out);
@@ -234,7 +237,7 @@ impl State {
         failed
     }
 
-    /// Values that will never exist, and what waits for them.
+    /// Marks values as failed, and everything that waits for them.
     pub(super) fn fail_values(&mut self, mut work: Vec<(NodeIndex, Error)>, out: &mut Vec<SchedulerInstruction>) {
         let mut finished = SmallVec::new();
         while let Some((at, error)) = work.pop() {
@@ -275,13 +278,13 @@ impl State {
             }
             Err(error) => {
                 let Some(region) = live.readback.region() else { return };
-                // Of an earlier attempt: what is to bring it now has not been sent.
+                // The report belongs to an earlier attempt: the current one has not been sent.
                 if self.regions.get(&region).is_some_and(Record::waits) {
                     return;
                 }
                 let error = live.blame(error);
                 live.readback.fail(error);
-                // An unfinished region may be repeated; it settles this when it ends.
+                // The unfinished region may be repeated. The gathers are answered when it ends.
                 if self.regions.contains(&region) {
                     return;
                 }
@@ -297,9 +300,9 @@ impl State {
         let Some(at) = self.graph.find(value) else { return };
         match self.graph[at].home {
             Home::Here => {}
-            // It was made, and its region waits for another one's end: it is lost when that has come.
+            // The region has run and waits for the end of an earlier one. The loss is handled when the region ends.
             Home::Coming(maker) if self.regions[&maker].faults().is_some() => {
-                self.graph[at].spent = Some(error);
+                self.graph[at].pending_loss = Some(error);
                 return;
             }
             Home::Coming(_) | Home::Lazy | Home::Failed(_) => return,
@@ -325,7 +328,7 @@ impl State {
         self.fleet.stall(device);
     }
 
-    /// A device is gone, or serves again, empty.
+    /// A device is gone for good, or was replaced and serves again with empty memory.
     pub(super) fn device_lost(&mut self, device: DeviceId, _error: Error, replaced: bool) {
         let Some(is_gone) = self.fleet.settle(device, replaced) else { return };
         self.again.clear();
@@ -360,14 +363,14 @@ impl State {
         self.sessions.clear();
         self.turns = Default::default();
         self.phase = Phase::Stopped;
-        // What users said while a device was being opened.
+        // Events from users that were held back while a device was being opened.
         for event in self.opening.take_held() {
             self.handle(event, out);
         }
         out.push(SchedulerInstruction::Stop);
     }
 
-    /// The device that holds the work that makes or reads back a value, if one does.
+    /// The device of the region that makes or reads back a value, if there is one downstream.
     fn working_on(&self, live: &Live) -> Option<DeviceId> {
         let made_by = match live.home {
             Home::Coming(region) => Some(region),
@@ -386,7 +389,7 @@ fn deadline() -> Error {
     Error::new(ErrorKind::Shutdown, "the runtime was shut down before the value was computed")
 }
 
-/// Sends a region to the device that serves in place of one that is gone.
+/// Places a region on the fallback device, since its own device is gone.
 pub(super) fn move_to(fallback: DeviceId, region: &mut crate::contract::region::Region) {
     region.device = fallback;
     region.placement.reason = "the device that it was placed on is gone";

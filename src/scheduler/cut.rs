@@ -1,10 +1,9 @@
 //! Region cutting: from demanded values to the nodes that must run, which of them are written out, where each
 //! runs, and in which region.
 //!
-//! In: roots, the live graph. Out: a [`Cut`], which is only read from the graph: `explain()` renders it, a
-//! demand commits it, and both therefore see the same. Must hold: a cut depends on the session's own program
-//! order alone (values of other sessions are inputs), takes time linear in its nodes and edges, and does not
-//! recurse.
+//! In: roots, the live graph. Out: a [`Cut`]. Planning a cut changes nothing: `explain()` renders it and a demand
+//! commits it, so both see the same. Must hold: a cut depends on the session's own program order alone (values of other
+//! sessions are inputs), takes time linear in its nodes and edges, and does not recurse.
 
 use super::bodies::{are_alike, parts};
 use super::graph::{Entries, Home};
@@ -36,9 +35,9 @@ pub(super) enum Dep {
 pub(super) enum Fate {
     /// Written out.
     Output,
-    /// Computed and not written: it stays lazy for its next user.
+    /// Computed inside a kernel and not written to memory: it stays lazy for its next user.
     Passes,
-    /// Computed and not written; nobody can reach it afterwards.
+    /// Computed inside a kernel and not written to memory. It is removed, since nothing can reach it afterwards.
     Gone,
     /// Depends on something that does not exist.
     Failed(Error),
@@ -59,11 +58,11 @@ pub(super) struct CutNode {
     pub place: Where,
     /// Which of [`Cut::groups`] holds it.
     pub group: u32,
-    /// Somebody demands it.
+    /// A gather or a limit asks for it.
     pub root: bool,
     /// Lazy users and handles that remain after the cut; filled by [`Cut::decide_fates`].
     pub remaining: u32,
-    /// What computing it in passing costs, where that is its fate.
+    /// The cost of computing it without writing it, in elements, if its fate is `Passes`.
     pub passing_cost: u64,
 }
 
@@ -74,11 +73,11 @@ pub(super) struct CutInput {
     pub at: NodeIndex,
     /// Lazy users that remain after the cut.
     pub remaining: u32,
-    /// Microseconds that this cut would take less if a GPU had the value already (`placement.rs`, PLACE-1).
+    /// Microseconds that this cut would save if the value were on a GPU already (`placement.rs`, PLACE-1).
     pub missed_us: f64,
 }
 
-/// A region to be.
+/// Nodes that will be one region.
 #[derive(Debug)]
 pub(super) struct Group {
     /// Where.
@@ -87,7 +86,7 @@ pub(super) struct Group {
     pub nodes: Vec<u32>,
     /// Why it ends.
     pub why: CutReason,
-    /// Turns of a loop that it is (`loops`), or 1.
+    /// Turns, if the group is a loop (`loops`); else 1.
     pub turns: u32,
 }
 
@@ -127,7 +126,7 @@ enum Mark {
 }
 
 impl State {
-    /// The cut that demanding `roots` (lazy values of `session`) means now.
+    /// Plans the cut that computes `roots`, lazy values of `session`.
     pub(super) fn plan_cut(
         &self,
         scratch: &mut Scratch,
@@ -190,7 +189,7 @@ impl State {
                 fate: Fate::Gone,
                 place: Where::default(),
                 group: u32::MAX,
-                // A demand of it may wait for a device in another segment.
+                // A gather of it may belong to another segment, which waits for a device.
                 root: number < roots_end || !self.graph[at].gathers.is_empty(),
                 remaining: self.graph[at].users,
                 passing_cost: 0,
@@ -220,7 +219,7 @@ impl State {
         Cut { session, nodes, inputs, foreign, groups: Vec::new(), estimates: Vec::new(), needs_device: false }
     }
 
-    /// Marks what depends on values that will never exist, and what only they need.
+    /// Marks the nodes that depend on failed values as failed, and the nodes that only failed ones need as untouched.
     fn find_failures(&self, cut: &mut Cut) {
         let Cut { nodes, inputs, .. } = cut;
         if let Some(error) = self.opening.refused() {
@@ -344,8 +343,9 @@ impl State {
         read.chain([self.graph[node.at].node.meta.elements()]).max().unwrap_or(0) as u64
     }
 
-    /// Decides which nodes are written out: what is demanded, what another region of this cut reads, what was computed
-    /// in passing before and is worth keeping, and what would pin more bytes by staying lazy than it takes.
+    /// Decides which nodes are written to memory: roots; nodes that another region of this cut reads; nodes that have
+    /// been recomputed often enough to be worth their memory; and nodes that would keep more bytes alive by staying
+    /// lazy than they take.
     fn decide_fates(&self, cut: &mut Cut) {
         let mut forced: SmallVec<[bool; 64]> =
             (0..cut.nodes.len()).map(|n| cut.nodes[n].root || self.is_worth_keeping(cut, n)).collect();
@@ -403,8 +403,8 @@ impl State {
         }
     }
 
-    /// Forces out what would keep more bytes alive by staying lazy than it takes itself, or as many where it would take
-    /// their place. True if anything was.
+    /// Marks nodes in `forced` that would keep more bytes alive by staying lazy than they take themselves. A partial
+    /// overwrite is marked at equal bytes, too, since it reuses its base's memory. Returns whether any node was marked.
     ///
     /// Each input, and each node that is written out, belongs to the one passed node that alone keeps it alive, if
     /// there is such a node: ownership flows from users to arguments in one pass, so this is linear.
@@ -468,7 +468,7 @@ impl State {
         for (position, bytes) in pinned {
             let node = &self.graph[cut.nodes[position as usize].at].node;
             let own = node.meta.bytes() as u64;
-            // An array that is overwritten in part takes its base's memory; later, it would be a copy.
+            // A partial overwrite reuses its base's memory now; computed later, it would copy the base.
             if bytes > own || bytes == own && self.overwrites(cut, position) {
                 forced[position as usize] = true;
                 any = true;
@@ -477,7 +477,7 @@ impl State {
         any
     }
 
-    /// Whether a node is an array with a part overwritten, under whatever dimensions.
+    /// Whether a node is a partial overwrite of an array, or a reshape of one.
     fn overwrites(&self, cut: &Cut, mut position: u32) -> bool {
         loop {
             let node = &cut.nodes[position as usize];

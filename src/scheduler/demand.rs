@@ -107,8 +107,8 @@ impl State {
         }
     }
 
-    /// Whether a region ends well if its device carries it out, whatever happens to others: all that it reads exists,
-    /// and without a fault.
+    /// Whether a region succeeds if its device carries it out, whatever happens to other regions: it is the first
+    /// attempt, and all its inputs exist without faults.
     pub fn depends_on_no_other(&self, region: RegionId) -> bool {
         let sound = |value: ValueId| {
             let live = self.graph.get(value);
@@ -164,7 +164,7 @@ impl State {
         Some(value)
     }
 
-    /// Takes a region that waits, or has come to its end, off the books; its inputs lose a reader.
+    /// Removes a region that waits or has ended from the tables. Its inputs lose a reader.
     pub(super) fn close_region(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) -> super::regions::Record {
         let is_sent = !self.regions[&id].waits();
         if self.regions[&id].is_queued() {
@@ -177,13 +177,13 @@ impl State {
         let said = self.ends.unsay_all(id);
         let mut touched: Entries = record.region.inputs.iter().map(|i| self.read_no_more(id, i.value)).collect();
         touched.extend(said.into_iter().filter_map(|value| self.graph.find(value)));
-        // Outputs are released by whoever says what became of them.
+        // The caller decides what becomes of the outputs, and releases them.
         touched.retain(|at| !matches!(self.graph[*at].home, Home::Coming(maker) if maker == id));
         self.release(touched, out);
         record
     }
 
-    /// A session ends: its handles are gone; what is under way downstream is still delivered.
+    /// Ends a session: releases its handles. Gathers whose region is downstream already are still answered.
     pub(super) fn close_session(&mut self, session: SessionId, out: &mut Vec<SchedulerInstruction>) {
         let Some(entry) = self.sessions.get_mut(&session) else { return };
         entry.closed = true;
@@ -212,7 +212,7 @@ impl State {
         }
     }
 
-    /// Whether the region that serves a gather is downstream already.
+    /// Whether the region that makes or reads back a gather's value has been sent already.
     fn is_delivering(&self, gather: GatherId) -> bool {
         let Some(Gather { value: Some(value), want, .. }) = self.demands.get(gather) else { return true };
         let Some(live) = self.graph.get(value) else { return false };

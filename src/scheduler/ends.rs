@@ -1,11 +1,12 @@
-//! Who tells residency that a value ends, and when: one owner of this for all values.
+//! Records, for each value that ends, which region tells residency of the end, and whether it has been told.
 //!
-//! In: values that nobody can reach any more, regions that are sent and that leave downstream, values that are made
-//! again. Out: what a region says when it is sent, and what ends with it when it leaves. Must hold:
+//! In: values that became unreachable, regions that are sent or that leave downstream, values that are made again. Out:
+//! the ends that a region announces when it is sent, and those that happen when it leaves. Must hold:
 //! - ENDS-1: a value's end changes only as this table says.
-//! - ENDS-2: a region that says an end waits, and reads or makes the value.
-//! - ENDS-3: what `Ends` lists for a region is said by it, or told with it; a region that is not listed ends nothing.
-//! - ENDS-4: only a live value that no program can reach has an end.
+//! - ENDS-2: a region that will announce a value's end has not been sent, and reads or makes the value.
+//! - ENDS-3: each value that `Ends` lists for a region is `Said` by that region, or was told with it. A region that is
+//!   not listed ends no value.
+//! - ENDS-4: only a live value that no program can reach has an entry.
 //!
 //! | from \ change | `say` | `unsay` | `send` of the region | `tell` | `leave` of the region | `made_again` |
 //! |---|---|---|---|---|---|---|
@@ -13,10 +14,10 @@
 //! | Said   | | Untold | Told with the region | | | Said |
 //! | Told   | | Told | | | Told, and it has happened | Untold |
 //!
-//! An end that was told with a region happens when the region leaves downstream, however it leaves, and whatever became
-//! of the value meanwhile: residency does not know that the value was made again, or sent again, in between. So a value
-//! that is `Untold` may be listed for a region downstream: that end is of its former life, and takes its bytes
-//! (`Left::is_former`). Whoever needs the value after that has to have it made, or sent, once more.
+//! An end that was told with a region happens when that region leaves downstream, whether it ran or failed. It also
+//! happens if the value was made again, or sent again, in between, since residency does not know of that. So an
+//! `Untold` value may be listed for a region downstream: the end was told for the value's former bytes, but it frees
+//! the new ones (`EndedValue::is_former`). If the value is needed after that, it has to be made, or sent, once more.
 
 use crate::ids::{RegionId, ValueId};
 use rustc_hash::FxHashMap;
@@ -31,20 +32,20 @@ pub(super) enum How {
     Behind,
 }
 
-/// What is decided of a value's end. A value without one is untold.
+/// The state of a value's end. A value without an entry is `Untold`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// A region that waits will say it when it is sent.
+    /// A region that has not been sent will announce the end when it is sent.
     Said { by: RegionId, how: How },
-    /// Residency was told. `with`: it happens when this region leaves downstream; none: it has happened.
+    /// Residency was told. The end happens when the region `with` leaves downstream; if there is none, it has happened.
     Told { with: Option<RegionId> },
 }
 
-/// A value that ended since a region left.
+/// A value whose end happened when a region left downstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Left {
+pub(super) struct EndedValue {
     pub value: ValueId,
-    /// The value was made or sent again since its end was told: what ended are the bytes that it has now.
+    /// The value was made or sent again after its end was told, so the end freed its new bytes.
     pub is_former: bool,
 }
 
@@ -52,7 +53,7 @@ pub(super) struct Left {
 #[derive(Debug, Default)]
 pub(super) struct Ends {
     of: FxHashMap<ValueId, End>,
-    /// What each region says, or was told to end with, in that order.
+    /// For each region, the values that it will announce or that end with it, in the order in which that was decided.
     with: FxHashMap<RegionId, SmallVec<[ValueId; 4]>>,
 }
 
@@ -88,7 +89,7 @@ impl Ends {
         }
     }
 
-    /// A region, if it is the one that would say that a value ends, does not.
+    /// If this region would announce a value's end, it no longer does.
     pub fn unsay(&mut self, value: ValueId, by: RegionId) {
         if matches!(self.of.get(&value), Some(End::Said { by: region, .. }) if *region == by) {
             self.of.remove(&value);
@@ -103,7 +104,7 @@ impl Ends {
         }
     }
 
-    /// A region that waits says nothing: the values that it would have ended.
+    /// A region that waits announces no ends any more. Returns the values that it would have ended.
     pub fn unsay_all(&mut self, by: RegionId) -> SmallVec<[ValueId; 4]> {
         let values = self.with.remove(&by).unwrap_or_default();
         for value in &values {
@@ -112,7 +113,8 @@ impl Ends {
         values
     }
 
-    /// A region is sent, with its inputs that die: the values whose end residency is to hear of behind it.
+    /// A region is sent. Returns the values whose end has to be told right after it; inputs that die are told in the
+    /// region itself.
     pub fn send(&mut self, region: RegionId) -> SmallVec<[ValueId; 4]> {
         let Some(values) = self.with.get(&region) else { return SmallVec::new() };
         let mut behind = SmallVec::new();
@@ -127,19 +129,20 @@ impl Ends {
     }
 
     /// A region has left downstream: the values that ended with it.
-    pub fn leave(&mut self, region: RegionId) -> SmallVec<[Left; 4]> {
+    pub fn leave(&mut self, region: RegionId) -> SmallVec<[EndedValue; 4]> {
         let values = self.with.remove(&region).unwrap_or_default();
-        let left = values.into_iter().map(|value| match self.of.get_mut(&value) {
+        let ended = values.into_iter().map(|value| match self.of.get_mut(&value) {
             Some(End::Told { with }) if with.is_none_or(|with| with == region) => {
                 *with = None;
-                Left { value, is_former: false }
+                EndedValue { value, is_former: false }
             }
-            _ => Left { value, is_former: true },
+            _ => EndedValue { value, is_former: true },
         });
-        left.collect()
+        ended.collect()
     }
 
-    /// A value is made, or sent, once more: what was told is not about that. What a region will say is.
+    /// A value is made, or sent, once more. An end that was told does not count for its new life; one that a region
+    /// will announce does.
     pub fn made_again(&mut self, value: ValueId) {
         if self.is_told(value) {
             self.of.remove(&value);
@@ -197,8 +200,8 @@ mod tests {
     const R: RegionId = RegionId(7);
     const LATER: RegionId = RegionId(8);
 
-    fn left(index: u64, is_former: bool) -> Left {
-        Left { value: value(index), is_former }
+    fn ended(index: u64, is_former: bool) -> EndedValue {
+        EndedValue { value: value(index), is_former }
     }
 
     #[test]
@@ -209,7 +212,7 @@ mod tests {
         assert!(ends.dies_in(value(1), R) && !ends.dies_in(value(2), R) && !ends.is_told(value(1)));
         assert_eq!(ends.send(R)[..], [value(2)], "the other one is an input that dies");
         assert!(ends.is_told(value(1)) && ends.is_told(value(2)));
-        assert_eq!(ends.leave(R)[..], [left(1, false), left(2, false)]);
+        assert_eq!(ends.leave(R)[..], [ended(1, false), ended(2, false)]);
         assert!(ends.is_told(value(1)), "it has happened");
         assert!(ends.leave(R).is_empty());
     }
@@ -235,17 +238,17 @@ mod tests {
         ends.tell(value(1), Some(R));
         ends.made_again(value(1));
         assert!(ends.is_untold(value(1)), "its new life has no end yet");
-        assert_eq!(ends.leave(R)[..], [left(1, true)]);
+        assert_eq!(ends.leave(R)[..], [ended(1, true)]);
         ends.tell(value(1), Some(R));
         ends.made_again(value(1));
         ends.tell(value(1), Some(LATER));
-        assert_eq!(ends.leave(R)[..], [left(1, true)], "its new life ends later");
-        assert_eq!(ends.leave(LATER)[..], [left(1, false)]);
+        assert_eq!(ends.leave(R)[..], [ended(1, true)], "its new life ends later");
+        assert_eq!(ends.leave(LATER)[..], [ended(1, false)]);
         ends.made_again(value(1));
         ends.tell(value(1), Some(R));
         ends.made_again(value(1));
         ends.tell(value(1), Some(R));
-        assert!(ends.leave(R).iter().all(|left| !left.is_former), "both of its lives end with one region");
+        assert!(ends.leave(R).iter().all(|ended| !ended.is_former), "both of its lives end with one region");
     }
 
     #[test]

@@ -24,14 +24,14 @@ const REGION_NS: u64 = 10_000;
 const NODE_NS: u64 = 300;
 /// A region that computes this many times the elements of a portion is long: its device is busy with it for a while.
 const LONG: u64 = 4;
-/// So is a region whose operations take its device so many microseconds, however few elements they are of: those of a
-/// product of matrices, say. As long as a slice of residency (`SLICE_US`).
+/// A region whose operations take its device this many microseconds is long, too, however few its elements: a matrix
+/// product, for example. Equal to a slice of residency (`SLICE_US`).
 const LONG_US: f64 = 2000.0;
 /// Long regions of a session that may be downstream: one that runs, and what is planned meanwhile.
 const LONG_OF_SESSION_MAX: usize = 3;
-/// Credits beside the others while long regions are downstream: for short regions that wait for nothing.
+/// Extra credits while long regions are downstream. Short regions whose inputs all exist use them.
 pub(super) const RESERVE: usize = 2;
-/// So many sessions are looked at for one that may use the reserve.
+/// The number of sessions searched for one that may use the reserve.
 const LOOK_MAX: usize = 64;
 
 /// The sessions' turns to send a region.
@@ -145,7 +145,7 @@ impl State {
                 continue;
             }
             let Some((owner, head)) = next else { return };
-            // Who has to wait for regions of others saves nothing up.
+            // A session that waits for regions of other sessions does not save up its turns.
             passed.into_iter().for_each(|owner| self.turns.fair.pass_over(owner));
             self.turns.fair.charge(owner, self.work_of(head));
             self.sessions.get_mut(&owner).expect("SCHED-6: an active session is known").queue.pop_front();
@@ -155,7 +155,7 @@ impl State {
         }
     }
 
-    /// Whether every region that makes one of its inputs has been sent for good, and its device is known to be there.
+    /// Whether all regions that make its inputs are downstream and not called back, and its device is not stalled.
     fn is_ready(&self, id: RegionId) -> bool {
         let region = &self.regions[&id].region;
         !self.fleet.is_stalled(region.device)
@@ -185,8 +185,8 @@ impl State {
         })
     }
 
-    /// A region is downstream no more: it ran, or it returned.
-    pub(super) fn left(&mut self, id: RegionId, change: Change) {
+    /// A region leaves downstream: it ran, or it returned.
+    pub(super) fn leave_downstream(&mut self, id: RegionId, change: Change) {
         self.regions.change(id, change);
         self.turns.long.retain(|(long, _)| *long != id);
     }
@@ -197,7 +197,7 @@ impl State {
         self.regions.send(id);
         let record = self.regions.at(id);
         let is_first = record.attempt == Attempt::First;
-        // Nobody else has it yet, or not any more.
+        // No other actor holds the region at this point, so this does not copy it.
         let region = Arc::make_mut(&mut record.region);
         if let Some(session) = self.sessions.get(&region.session) {
             region.weight = session.weight;
@@ -207,7 +207,7 @@ impl State {
         }
         for input in &mut region.inputs {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
-            // What a repeated region read may have ended since residency was told of it.
+            // For a repeated region, residency may have freed an input that it once knew: host data is sent again.
             let is_new = !live.known || !is_first;
             input.source = if is_new { live.host.clone() } else { None };
             live.known |= is_new;

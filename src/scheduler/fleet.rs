@@ -11,7 +11,7 @@ use crate::ids::DeviceId;
 enum Service {
     /// It takes work.
     Serving,
-    /// It reported a loss and has not said yet whether it serves again: nothing is sent to it.
+    /// It reported a loss and has not reported yet whether it serves again. Nothing is sent to it.
     Stalled,
     /// It is gone for good.
     Gone,
@@ -74,27 +74,28 @@ impl Fleet {
         &self.devices[0].0
     }
 
-    /// The device that serves where another one refuses or is gone: the first, which runs all and is never given up.
+    /// The device that replaces another one that cannot run an op or is gone: the host, which runs all ops and is never
+    /// lost.
     pub fn fallback(&self) -> DeviceId {
         self.host().id
     }
 
-    /// Whether it is this one.
+    /// Whether a device is the fallback.
     pub fn is_fallback(&self, device: DeviceId) -> bool {
         device == self.fallback()
     }
 
-    /// Whether a device is there: it was opened, and is not gone.
+    /// Whether a device was opened and is not gone.
     pub fn is_open(&self, device: DeviceId) -> bool {
         self.devices.get(device.0 as usize).is_some_and(|(_, service)| *service != Service::Gone)
     }
 
-    /// Whether work that is sent to a device now may be lost, and waits for what the device says.
+    /// Whether a device reported a loss and has not recovered yet. Its regions wait.
     pub fn is_stalled(&self, device: DeviceId) -> bool {
         self.devices.get(device.0 as usize).is_some_and(|(_, service)| *service == Service::Stalled)
     }
 
-    /// A device, to be described otherwise.
+    /// A device's description, for tests that change it.
     #[cfg(test)]
     pub fn info_mut(&mut self, device: DeviceId) -> &mut DeviceInfo {
         &mut self.devices[device.0 as usize].0

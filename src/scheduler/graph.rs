@@ -17,7 +17,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Entries to look at: mostly a few.
+/// A list of entries, usually short.
 pub(super) type Entries = SmallVec<[NodeIndex; 16]>;
 
 /// Where a value is.
@@ -44,32 +44,33 @@ pub(super) struct Live {
     pub held: bool,
     /// Lazy nodes that read it: the edges that lead out of it.
     pub users: u32,
-    /// What it was computed for without being written out.
+    /// How often, and at what cost, it was computed inside a kernel without being written to memory.
     pub passing: Passing,
-    /// Why it is not there any more, where it went before the end of the region that makes it was taken in: it was lost,
-    /// or ended with a region that failed and reads it again.
-    pub spent: Option<Error>,
-    /// It counts among what its session's program left to its own lazy values.
-    pub left: bool,
-    /// Residency has heard of it.
+    /// Set if the value's bytes were lost, or freed, before the scheduler handled the end of the region that makes it.
+    /// The value counts as lost once that region has ended.
+    pub pending_loss: Option<Error>,
+    /// The value is dropped, and its bytes are counted among those that its session's lazy values keep.
+    pub counted_as_kept: bool,
+    /// Residency knows the value.
     pub known: bool,
     /// The segment that recorded it, until a cut computes it: its credit is open while that segment is ingested.
     pub segment: Option<u64>,
     /// Which devices have it.
     pub places: Places,
-    /// Microseconds that cuts of its own session would have taken less, had a GPU had it (`placement.rs`, PLACE-1).
+    /// Microseconds that earlier cuts of its own session would have saved if the value had been on a GPU
+    /// (`placement.rs`, PLACE-1).
     pub missed_us: f64,
     /// Its elements, where the host has them.
     pub host: Option<Arc<HostBuffer>>,
     /// The fault word of something that it depends on is set.
     pub fault: Option<Error>,
-    /// How it is brought to host memory.
+    /// The state of its readback to host memory.
     pub readback: Readback,
     /// Open gathers of it.
     pub gathers: SmallVec<[GatherId; 1]>,
     /// Unfinished regions that read it, in order of cutting.
     pub regions: SmallVec<[RegionId; 2]>,
-    /// How it was made, where it could be made again should its device be lost.
+    /// The region that made it, if that can run again after a loss of the device.
     pub lineage: Option<Arc<Lineage>>,
 }
 
@@ -83,8 +84,8 @@ pub(super) struct Lineage {
 }
 
 impl Lineage {
-    /// How a finished region's outputs could be made again: on the fallback nothing is lost, an input that ended with the
-    /// region is not there any more, and what was made again before is not a third time.
+    /// How to compute a finished region's outputs again. `None` on the fallback device, which is never lost; if an
+    /// input ended with the region; and if the region already was a second attempt.
     pub fn of(record: Record, fallback: DeviceId) -> Option<Arc<Lineage>> {
         let Record { mut region, order, attempt, .. } = record;
         let lasting = region.device != fallback && region.inputs.iter().all(|input| !input.dies);
@@ -108,8 +109,8 @@ impl Live {
             held: true,
             users: 0,
             passing: Passing::default(),
-            spent: None,
-            left: false,
+            pending_loss: None,
+            counted_as_kept: false,
             known: false,
             segment: Some(segment),
             places: Places::made_on(DeviceId::HOST),
@@ -138,7 +139,7 @@ impl Live {
         self.held || self.users > 0
     }
 
-    /// Why a gather of it fails, if that is known.
+    /// The error with which a gather of the value fails, if it is known.
     pub fn error(&self) -> Option<&Error> {
         match &self.home {
             Home::Failed(error) => Some(error),
@@ -155,7 +156,8 @@ impl Live {
 /// The graph and its index.
 #[derive(Debug, Default)]
 pub(super) struct LiveGraph {
-    /// Which values read which. Its nodes hold nothing: to add and remove values there would copy each of them.
+    /// Which values read which. The nodes carry no data, because the graph would copy an entry each time it is added or
+    /// removed.
     graph: StableDiGraph<(), ()>,
     /// The values, by the number of their node in the graph.
     lives: Vec<Option<Live>>,
@@ -259,7 +261,7 @@ impl LiveGraph {
         self.index.len()
     }
 
-    /// One more than the largest entry number.
+    /// Upper bound of entry numbers, exclusive.
     pub fn bound(&self) -> usize {
         use petgraph::visit::NodeIndexable;
         self.graph.node_bound()

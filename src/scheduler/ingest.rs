@@ -1,7 +1,7 @@
 //! Segments: a piece of a session's tape becomes nodes, handle drops and demands, and is cut.
 //!
-//! In: records in program order. Out: regions in the session's queue, credits. Must hold: SCHED-7; linear in
-//! the records; whatever was dead at the end of the segment is never computed.
+//! In: records in program order. Out: regions in the session's queue, credits. Must hold: SCHED-7; the time is linear
+//! in the records; a value that is unreachable at the end of the segment is never computed.
 
 use super::cut::{Cut, Fate};
 use super::demand::Gather;
@@ -24,11 +24,11 @@ use petgraph::stable_graph::NodeIndex;
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
-/// What a segment said, beside its nodes.
+/// What the records of a segment named: values by what happened to them, and gathers.
 #[derive(Debug, Default)]
 pub(super) struct Noted {
     recorded: SmallVec<[ValueId; 8]>,
-    /// Values that lost a handle or were demanded: to be looked at when the segment is cut.
+    /// Values that lost a handle or were demanded. They may be released once the segment is cut.
     dropped: SmallVec<[ValueId; 8]>,
     demanded: SmallVec<[GatherId; 2]>,
     cancelled: Vec<ValueId>,
@@ -37,13 +37,13 @@ pub(super) struct Noted {
 /// The segment that a cut belongs to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Occasion {
-    /// Its number; nodes with this number have not had their credit back.
+    /// Its number. A node that still has this number holds its recording credit.
     pub segment: u64,
-    /// Why it was cut.
+    /// Why the segment was cut.
     pub why: CutReason,
     /// When.
     pub at_ns: u64,
-    /// What asked for what is cut.
+    /// Whether a demand or a limit asked for the roots.
     pub cause: Cause,
 }
 
@@ -54,9 +54,9 @@ pub(super) struct Unfinished {
     pub session: SessionId,
     noted: Noted,
     occasion: Occasion,
-    /// Roots that are still to be cut, the next ones last, each under its session.
+    /// Roots that are still to be cut, by their session. A stack: the last entry is next.
     work: SmallVec<[(SessionId, Entries); 1]>,
-    /// Nodes of the segment that went into regions, which hold their credit now.
+    /// Nodes of the segment that went into regions; the regions hold their credits now.
     assigned: u32,
 }
 
@@ -86,9 +86,9 @@ impl State {
         self.next_segment += 1;
         self.latest_ns = at_ns;
         let noted = self.note_records(session, records, occasion.segment, out);
-        // Before anything is released: a value that is only read back ends after its readback.
+        // Demands come before releases, so that a value without a handle is read back before it ends.
         let mut roots = self.sort_demands(session, &noted.demanded, occasion, out);
-        // Latest first: a chain's end is dropped last, and its edges are the newest.
+        // `release` pops from the end. A chain's last value is dropped last, so its edges, the newest, go first.
         let mut dead: Entries = noted.dropped.iter().filter_map(|v| self.graph.find(*v)).collect();
         dead.retain(|at| self.graph[*at].is_lazy());
         self.release(dead, out);
@@ -101,7 +101,7 @@ impl State {
         self.cut(Unfinished { session, noted, occasion, work, assigned: 0 }, out);
     }
 
-    /// What is left to do for a segment when all is cut.
+    /// Finishes a segment whose roots are all cut: cancels, drops, credits, limits.
     fn end_segment(&mut self, segment: Unfinished, out: &mut Vec<SchedulerInstruction>) {
         let Unfinished { session, noted, assigned, .. } = segment;
         self.sessions.entry(session).and_modify(|s| {
@@ -112,14 +112,15 @@ impl State {
         }
         let touched: Entries = noted.dropped.iter().filter_map(|v| self.graph.find(*v)).collect();
         self.release(touched.clone(), out);
-        self.count_left(session, touched.iter().copied());
-        touched.into_iter().for_each(|at| self.note_let_go(at));
+        self.add_kept_by_lazy(session, touched.iter().copied());
+        touched.into_iter().for_each(|at| self.add_kept(at));
         self.ledger.credit(session, noted.recorded.len() as u32 - assigned, out);
-        // What a limit asks for outside of any segment comes from there.
+        // A segment that a limit made (`cut_lazy`) has no records. It ends here too, and must not apply the limits
+        // again.
         if !noted.recorded.is_empty() || !noted.demanded.is_empty() || !noted.dropped.is_empty() {
-            // One of them at a time: a cut may have to wait for a device, and then nothing else is cut.
+            // At most one limit cuts: its cut may have to wait for a device, and no other cut may start then.
             if !self.limit_lazy(session, out) {
-                self.limit_left(session, out);
+                self.limit_kept_by_lazy(session, out);
             }
         }
     }
@@ -230,8 +231,9 @@ impl State {
         roots
     }
 
-    /// At a limit, all that the user holds is computed, so that what lies behind it can go, but for the rest of a loop's turn
-    /// that the limit on nodes has cut (`tail`); where memory is waited for, also what was recorded before.
+    /// Adds the roots that a limit asks for: the segment's values that the program holds, so that their arguments can
+    /// be freed. At the limit on nodes, the last, incomplete turn of a loop is left out (`tail`). If the program waits
+    /// for memory (`CutReason::Room`), held lazy values of earlier segments are added.
     fn add_limit_roots(&mut self, session: SessionId, why: CutReason, recorded: &[ValueId], roots: &mut Entries) {
         match why {
             CutReason::NodeLimit => {
@@ -254,24 +256,24 @@ impl State {
         }
     }
 
-    /// Of these values, those that are lazy and held.
+    /// Those of `values` that are lazy and held by the program.
     fn held_lazy(&self, values: &[ValueId]) -> Entries {
         let live = values.iter().filter_map(|value| self.graph.find(*value));
         live.filter(|at| self.graph[*at].is_held_lazy()).collect()
     }
 
-    /// A session's list of lazy values holds those that are still.
+    /// Removes from a session's list of lazy values those that are not lazy any more.
     pub(super) fn forget_computed(&mut self, session: SessionId) {
         if let Some(entry) = self.sessions.get_mut(&session) {
             entry.lazy.retain(|value| self.graph.get(*value).is_some_and(Live::is_lazy));
         }
     }
 
-    /// At the end of a session's segment: if it has left too many values lazy, computes those that it holds. True if
-    /// it did.
+    /// Called at the end of a session's segment. If the session has left too many values lazy, computes those that its
+    /// program holds, and returns true.
     fn limit_lazy(&mut self, session: SessionId, out: &mut Vec<SchedulerInstruction>) -> bool {
         let most = self.kept.lazy_max();
-        // What others' lazy values keep is not looked through again before it has doubled.
+        // If only other sessions keep these values, the list is searched again after it has doubled.
         let is_much = |entry: &&Session| entry.lazy.len() > most.max(2 * entry.lazy_of_others);
         if self.sessions.get(&session).filter(is_much).is_none() {
             return false;
@@ -288,8 +290,8 @@ impl State {
         true
     }
 
-    /// Cuts a segment's roots into regions and queues them, and ends the segment; or leaves the rest for when the
-    /// device that it needs is open.
+    /// Cuts a segment's roots into regions, queues them and ends the segment. If a cut needs a device that is not open
+    /// yet, the segment waits for it with the remaining roots.
     pub(super) fn cut(&mut self, mut segment: Unfinished, out: &mut Vec<SchedulerInstruction>) {
         let occasion = segment.occasion;
         // Lazy values of other sessions are cut first, each under its own session, so that what fuses never
@@ -337,7 +339,8 @@ impl State {
         self.cut(Unfinished { session, noted: Noted::default(), occasion, work, assigned: 0 }, out);
     }
 
-    /// Makes a cut true: its regions are queued, its values are coming, what it used up is let go.
+    /// Commits a cut: queues its regions, marks their outputs as coming, and releases the values that the cut read
+    /// last. Returns the number of nodes whose recording credit moved to the regions.
     fn commit(&mut self, cut: Cut, occasion: Occasion, out: &mut Vec<SchedulerInstruction>) -> u32 {
         let regions = self.build_regions(&cut, self.regions.next(), false, |_, live| self.wants_host(live));
         self.regions.take_numbers(regions.len() as u64);
@@ -350,7 +353,7 @@ impl State {
             let value = self.graph[node.at].node.value;
             if node.runs() {
                 credits[node.group as usize] += 1;
-                // If it stays lazy and is computed once more, it is charged for that.
+                // A node computed by an earlier cut has no recording credit left: its session is charged once more.
                 match self.graph[node.at].segment.take() == Some(occasion.segment) {
                     true => assigned += 1,
                     false => charged += 1,
@@ -404,7 +407,7 @@ impl State {
             self.answer(at, out);
         }
         self.release(touched, out);
-        self.count_left(cut.session, made.into_iter());
+        self.add_kept_by_lazy(cut.session, made.into_iter());
         assigned
     }
 
@@ -435,7 +438,7 @@ impl State {
         self.enqueue(id);
     }
 
-    /// Queues a region that computes nothing and brings a value to the host.
+    /// Queues a region without nodes that only reads a value back to the host.
     fn queue_readback(&mut self, session: SessionId, at: NodeIndex, occasion: Occasion) {
         let live = &self.graph[at];
         let region = Region {
@@ -468,7 +471,7 @@ impl State {
         Some(at)
     }
 
-    /// Takes nothing in: the runtime shuts down, or the session has ended.
+    /// Refuses a segment, since the runtime shuts down or the session has ended. Gives its credits back.
     pub(super) fn refuse(&mut self, session: SessionId, records: Records, out: &mut Vec<SchedulerInstruction>) {
         let mut nodes = 0;
         let closed = self.sessions.get(&session).is_some_and(|s| s.closed);
@@ -496,7 +499,7 @@ impl State {
     }
 }
 
-/// The error of who uses a value that is gone, or was not shared.
+/// The error of an op that reads a value that was released, or that another session did not share.
 pub(super) fn released() -> Error {
     let words = "the array is gone: its session has ended or was closed, which ends shared arrays too, or it was used \
                  in another session before share() was called";

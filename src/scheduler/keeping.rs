@@ -1,14 +1,16 @@
-//! What lazy values and parked regions alone keep in memory: values that their program has let go of.
+//! Limits the memory of values that their program has dropped, and that only lazy values or parked regions still keep.
 //!
-//! In: drops, parked regions, values that are written out though only lazy values read them. Out: where that is too
-//! much, of a session or of all, regions that compute what takes less than it keeps. Must hold: SCHED-13; what is kept
-//! is found out at most once for each quarter of the limit that came to it. (What is parked again comes again.)
+//! In: drops, parked regions, values that are written out though only lazy values read them. Out: if a session, or all
+//! sessions together, keep too much, regions that compute those lazy values and parked regions that take fewer bytes
+//! than they keep. Must hold: SCHED-13; the kept bytes are counted at most once each time that a quarter of the limit
+//! has been added. (A region that is parked again is added again.)
 //!
-//! A value that a limit had computed is an input of later cuts, which are other kernels then. So what a session may
-//! leave lazy is limited at its own segments, by what its own program let go of of its own values, wherever these are
-//! by now. A parked region is cut already: it may run at any time, and is limited by what is in memory. All that is kept
-//! in memory, by lazy values of all sessions as well, is limited by a share of the host's budget: that is the one limit
-//! by which one session's kernels may depend on others, where memory would run out.
+//! A lazy value that is computed because of a limit becomes an input of later cuts and thereby changes their kernels.
+//! So the limit on a session's lazy values is checked at its own segments only. It counts the session's own dropped
+//! values, whether they are in memory or not, and so depends on its program alone. A parked region is cut already and
+//! may run at any time: its limit counts the bytes in memory. A third limit, a share of the host's budget, applies to
+//! lazy values and parked regions of all sessions together. By this limit alone, one session's kernels may depend on
+//! another session, if memory would run out otherwise.
 
 use super::graph::{Entries, Home, Live};
 use super::state::{Phase, State};
@@ -22,13 +24,13 @@ use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 
-/// Of the host's budget, into which devices evict: the parked regions of one session may keep this share, and all
-/// regions and lazy values together twice that.
+/// The parked regions of one session may keep one part in this many of the host's budget, into which devices evict. All
+/// parked regions and lazy values together may keep twice that.
 const SHARE: u64 = 4;
-/// What is kept is counted when this share of the limit has come to it.
+/// The kept bytes are counted when one part in this many of the limit has been added to them.
 const COUNTED: u64 = 4;
 
-/// What lets go of something once it is computed.
+/// An object that keeps values in memory until it is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Holder {
     /// A lazy value that the program holds.
@@ -40,36 +42,36 @@ enum Holder {
 /// Which values a memory limit applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
-    /// A session's lazy values, by its own program alone: of its own values, also those that are still coming.
+    /// Counts what a session's lazy values keep of the session's own values, also those that are still to be made.
     Program(SessionId),
-    /// A session's parked regions, of what is in memory.
+    /// Counts what a session's parked regions keep in memory.
     Parked(SessionId),
-    /// All lazy values and parked regions, of what is in memory.
+    /// Counts what all lazy values and parked regions keep in memory.
     All,
 }
 
-/// Who keeps something.
+/// A holder, and the bytes that it keeps.
 #[derive(Clone, Copy, Debug)]
 struct Keeper {
     holder: Holder,
-    /// What it takes, once it is computed.
+    /// Bytes that its outputs take once it is computed.
     own_bytes: u64,
     /// Bytes that stay in memory because of this holder and would be freed without it.
     kept_bytes: u64,
-    /// The largest value that it keeps, whoever does, too.
+    /// Bytes of the largest value that it keeps, whether or not other holders keep that, too.
     largest_bytes: u64,
 }
 
-/// The limits on what is left waiting, and what came to it since it was counted.
+/// The limits on what lazy values and parked regions keep, and the bytes added since that was last counted.
 #[derive(Debug)]
 pub(super) struct Kept {
     /// Lazy values a session may leave behind before those that are held are computed.
     lazy_max: usize,
     /// Bytes that a session's lazy values may keep before they are computed.
     bytes_max: u64,
-    /// The host's budget, without what a device that was opened takes of the same memory.
+    /// The host's budget, less the share of a device that was opened and uses the same memory.
     host_budget_bytes: u64,
-    /// Bytes that came to what lazy values and parked regions keep, since that was counted.
+    /// Bytes added to what lazy values and parked regions keep, since that was last counted.
     bytes: u64,
     /// Sessions whose parked regions may keep too much.
     keepers: Vec<SessionId>,
@@ -92,7 +94,7 @@ impl Kept {
         self.host_budget_bytes = self.host_budget_bytes.saturating_sub(bytes);
     }
 
-    /// Sessions that are to be looked at.
+    /// Sessions whose parked regions are to be counted.
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.keepers.len()
@@ -114,55 +116,58 @@ impl Kept {
         (self.host_budget_bytes / SHARE * 2).max(1)
     }
 
-    /// Whether so much came to what all keep that it is to be counted.
+    /// Whether enough bytes were added that the total has to be counted.
     fn is_much(&self) -> bool {
         self.bytes > self.all_max() / COUNTED
     }
 }
 
 impl State {
-    /// Of values that a session's program has let go of, or that are written out after it had: what its own lazy values
-    /// keep comes to what it leaves, once each.
-    pub(super) fn count_left(&mut self, session: SessionId, values: impl Iterator<Item = NodeIndex>) {
+    /// Adds up dropped values of a session that its own lazy values keep, each value once. `values` are those that were
+    /// dropped, or that were written out after the drop.
+    pub(super) fn add_kept_by_lazy(&mut self, session: SessionId, values: impl Iterator<Item = NodeIndex>) {
         let mut bytes = 0;
         for at in values {
-            let is_left = |live: &&Live| is_let_go_of(live, session) && !live.left;
+            let is_left = |live: &&Live| is_dropped_value(live, session) && !live.counted_as_kept;
             let Some(live) = self.graph.try_get(at).filter(is_left) else { continue };
             if self.graph.users(at).any(|user| self.graph[user].node.value.session == session) {
                 bytes += live.node.meta.bytes() as u64;
-                self.graph[at].left = true;
+                self.graph[at].counted_as_kept = true;
             }
         }
         if let Some(entry) = self.sessions.get_mut(&session) {
-            entry.left_bytes += bytes;
+            entry.kept_by_lazy_bytes += bytes;
         }
     }
 
-    /// At the end of a session's segment: if its lazy values keep too much, computes what takes less than it keeps.
-    pub(super) fn limit_left(&mut self, session: SessionId, out: &mut Vec<SchedulerInstruction>) {
+    /// Called at the end of a session's segment. If its lazy values keep too much, computes those that take less than
+    /// they keep.
+    pub(super) fn limit_kept_by_lazy(&mut self, session: SessionId, out: &mut Vec<SchedulerInstruction>) {
         let most = self.kept.bytes_max;
-        let Some(entry) = self.sessions.get_mut(&session).filter(|entry| entry.left_bytes > most / COUNTED) else {
+        let Some(entry) = self.sessions.get_mut(&session).filter(|entry| entry.kept_by_lazy_bytes > most / COUNTED)
+        else {
             return;
         };
-        entry.left_bytes = 0;
-        // Nowhere by what others do or by what has ended: the list's length is a limit of its own (`limit_lazy`).
+        entry.kept_by_lazy_bytes = 0;
+        // This point follows from the session's own program alone. Pruning the list at another time would make
+        // `limit_lazy`, which reads the list's length, depend on other sessions and on completions.
         self.forget_computed(session);
-        self.thin_out(Scope::Program(session), most, out);
+        self.compute_holders(Scope::Program(session), most, out);
     }
 
-    /// A value that its program has let go of is kept in memory for parked regions of a session.
-    pub(super) fn count_kept(&mut self, keeper: SessionId, bytes: u64) {
+    /// Adds bytes of dropped values that the parked regions of a session keep in memory.
+    pub(super) fn add_kept_by_parked(&mut self, keeper: SessionId, bytes: u64) {
         let most = self.kept.parked_max();
         self.kept.bytes += bytes;
         let Some(session) = self.sessions.get_mut(&keeper) else { return };
-        session.kept_bytes += bytes;
-        if session.kept_bytes > most / COUNTED {
+        session.kept_by_parked_bytes += bytes;
+        if session.kept_by_parked_bytes > most / COUNTED {
             self.kept.keepers.push(keeper);
         }
     }
 
-    /// A value has lost its last handle, or is there after it had: it may be that somebody keeps it who waits.
-    pub(super) fn note_let_go(&mut self, at: NodeIndex) {
+    /// A value lost its last handle, or was made after that. If lazy values or parked regions keep it, adds its bytes.
+    pub(super) fn add_kept(&mut self, at: NodeIndex) {
         let Some(live) = self.graph.try_get(at).filter(|live| is_kept(live)) else { return };
         let bytes = live.node.meta.bytes() as u64;
         let parked = live.regions.iter().filter_map(|id| self.regions.get(id)).filter(|record| record.is_parked());
@@ -172,14 +177,14 @@ impl State {
         if live.users > 0 && keepers.is_empty() {
             self.kept.bytes += bytes;
         }
-        keepers.into_iter().for_each(|keeper| self.count_kept(keeper, bytes));
+        keepers.into_iter().for_each(|keeper| self.add_kept_by_parked(keeper, bytes));
     }
 
-    /// Computes what keeps too much of the memory.
+    /// Applies the limits on memory: of each session's parked regions, and of all lazy values and parked regions.
     pub(super) fn limit_kept(&mut self, out: &mut Vec<SchedulerInstruction>) {
         let (most, most_of_all) = (self.kept.parked_max(), self.kept.all_max());
         let is_little = self.kept.keepers.is_empty() && !self.kept.is_much();
-        // Users' events wait for a device, and this is no more urgent than they are.
+        // While events from users are held back for a device, no new cut may start.
         if is_little || self.phase != Phase::Running || self.opening.is_waiting() {
             return;
         }
@@ -188,21 +193,21 @@ impl State {
         full.dedup();
         for session in full {
             if let Some(entry) = self.sessions.get_mut(&session) {
-                entry.kept_bytes = 0;
-                self.thin_out(Scope::Parked(session), most, out);
+                entry.kept_by_parked_bytes = 0;
+                self.compute_holders(Scope::Parked(session), most, out);
             }
         }
         if self.kept.is_much() {
             let counted = std::mem::take(&mut self.kept.bytes);
-            if !self.thin_out(Scope::All, most_of_all, out) {
+            if !self.compute_holders(Scope::All, most_of_all, out) {
                 self.kept.bytes = counted;
             }
         }
     }
 
-    /// If more than `most` bytes are kept, computes what takes less than it keeps. False if some of that has to wait
-    /// for a device to be opened.
-    fn thin_out(&mut self, scope: Scope, most: u64, out: &mut Vec<SchedulerInstruction>) -> bool {
+    /// If more than `most` bytes are kept, computes the holders that take less than they keep. Returns false if some of
+    /// them could not be cut because a device has to be opened first.
+    fn compute_holders(&mut self, scope: Scope, most: u64, out: &mut Vec<SchedulerInstruction>) -> bool {
         let (bytes, keepers) = self.keepers_in(scope);
         if bytes <= most {
             return true;
@@ -210,7 +215,8 @@ impl State {
         let mut roots: BTreeMap<SessionId, Entries> = BTreeMap::new();
         let mut taken_bytes = 0;
         for Keeper { holder, own_bytes, kept_bytes, largest_bytes } in keepers {
-            // What several keep goes when all of them are computed: those that take little are, together.
+            // A value that several holders keep is freed once all of them are computed. So holders that are small
+            // beside the largest value they keep are computed, too, up to half of the kept bytes in total.
             let takes_little = own_bytes <= largest_bytes / 2 && taken_bytes + own_bytes <= bytes / 2;
             if own_bytes > kept_bytes / 2 && !takes_little {
                 continue;
@@ -230,8 +236,8 @@ impl State {
         true
     }
 
-    /// Bytes that lazy values or parked regions keep, and who keeps how many. Of several that keep the same, the one that
-    /// takes the least itself is said to.
+    /// The bytes that lazy values or parked regions keep, in total and by holder. Bytes that several keep count for the
+    /// holder that takes the fewest bytes itself.
     fn keepers_in(&mut self, scope: Scope) -> (u64, Vec<Keeper>) {
         let sessions: Vec<SessionId> = match scope {
             Scope::Program(session) | Scope::Parked(session) => vec![session],
@@ -263,8 +269,8 @@ impl State {
         (keepers.iter().map(|keeper| keeper.kept_bytes).sum(), keepers)
     }
 
-    /// Bytes that somebody keeps, and that nobody keeps of whom that was asked before; and those of the largest value
-    /// that it keeps, alone or not. `largest` has the latter of all that was looked at.
+    /// The bytes that a holder keeps and that no holder visited before it keeps, and the bytes of the largest value
+    /// that it keeps. `largest` has the second number for each value that was visited.
     fn kept_for(&self, holder: Holder, scope: Scope, largest: &mut FxHashMap<NodeIndex, u64>) -> (u64, u64) {
         let roots: Entries = match holder {
             Holder::Lazy(value) => self.graph.find(value).into_iter().collect(),
@@ -274,7 +280,7 @@ impl State {
             }
         };
         let mut bytes = 0;
-        // What is looked at a second time stands behind all that it reads.
+        // An entry is visited a second time, marked `true`, after all of its arguments.
         let mut work: Vec<(NodeIndex, bool)> = roots.iter().map(|at| (*at, false)).collect();
         while let Some((at, again)) = work.pop() {
             let live = &self.graph[at];
@@ -285,7 +291,7 @@ impl State {
             }
             let Entry::Vacant(entry) = largest.entry(at) else { continue };
             let (counts, is_passed) = match scope {
-                Scope::Program(session) => (is_let_go_of(live, session), live.node.value.session == session),
+                Scope::Program(session) => (is_dropped_value(live, session), live.node.value.session == session),
                 Scope::Parked(_) | Scope::All => (is_kept(live), true),
             };
             let own = if counts { live.node.meta.bytes() as u64 } else { 0 };
@@ -299,19 +305,19 @@ impl State {
         (bytes, roots.iter().map(|at| largest[at]).max().unwrap_or(0))
     }
 
-    /// Bytes of those of a region's inputs that are kept.
+    /// Total bytes of those inputs that are in memory though their program has dropped them.
     pub(super) fn bytes_kept_of(&self, inputs: impl Iterator<Item = ValueId>) -> u64 {
         let kept = inputs.filter_map(|value| self.graph.get(value)).filter(|live| is_kept(live));
         kept.map(|live| live.node.meta.bytes() as u64).sum()
     }
 }
 
-/// Whether a value of this session is or will be there, and its program has let go of it.
-fn is_let_go_of(live: &Live, session: SessionId) -> bool {
+/// Whether a value of this session exists or is being made, and its program has dropped it.
+fn is_dropped_value(live: &Live, session: SessionId) -> bool {
     !live.held && live.node.value.session == session && matches!(live.home, Home::Here | Home::Coming(_))
 }
 
-/// Whether a value is there that its program has let go of.
+/// Whether a value exists though its program has dropped it.
 fn is_kept(live: &Live) -> bool {
     !live.held && matches!(live.home, Home::Here)
 }

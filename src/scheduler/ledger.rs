@@ -1,4 +1,4 @@
-//! Credits, and what was counted since the start.
+//! Credits, and counters since the start of the runtime.
 //!
 //! In: nodes that were recorded, that went into regions, and whose regions ended. Out: `Charge` and `Credit` for the
 //! sessions' gates, and totals. Must hold: SCHED-7; a gate hears of its session's charges before it hears of credits.
@@ -7,7 +7,7 @@ use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::ids::SessionId;
 use std::collections::BTreeMap;
 
-/// What was counted since the start.
+/// Counters since the start of the runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Regions cut.
@@ -20,13 +20,14 @@ pub struct Totals {
     pub values_made_again: u64,
     /// Nodes recorded.
     pub nodes_recorded: u64,
-    /// Nodes that held a credit again, since they were computed after they had been left lazy.
+    /// Nodes that were charged a second credit: they were left lazy by their segment and computed by a later cut.
     pub nodes_charged: u64,
     /// Credits given back.
     pub nodes_credited: u64,
 }
 
-/// Nodes of a session that are in a region though their credits were given back, and the bytes that the region keeps.
+/// A charge: nodes of a session that went into a region after their credits were given back, and the bytes that the
+/// region keeps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Charge {
     pub session: SessionId,
@@ -51,7 +52,7 @@ impl Ledger {
         }
     }
 
-    /// Nodes that were left lazy, or were computed before, are in a region: they hold credits again.
+    /// Charges a session for nodes whose credits were given back, and that are in a region now.
     pub fn charge(&mut self, charge: Charge) {
         self.totals.nodes_charged += u64::from(charge.nodes);
         self.charges.push(charge);

@@ -1,12 +1,12 @@
-//! Values that were lost with their device are made again, where what they were made from still exists.
+//! Computes values again that were lost with their device, if their inputs still exist.
 //!
-//! In: a value that lived only on a lost device, and how it was made. Out: a region that makes it again, in its
-//! place in the order of cutting. Must hold: a lost value is coming again or has failed when its loss was handled;
-//! several lost values of one region come from one region again.
+//! In: a value that lived only on a lost device, and how it was made. Out: a region that makes it again, in its place
+//! in the order of cutting. Must hold: once a loss was handled, the value is either coming again or failed; several
+//! lost values of one region are computed by one region again.
 //!
-//! Inputs that are lost, too, are dealt with when their own loss is reported: they are made again before their
-//! readers, as their regions are earlier ones, or they fail, and the readers are cut down. Nothing of it is sent
-//! before the device has said whether it serves again.
+//! If an input is lost, too, its own report of the loss follows. It is then made again, before its readers, since its
+//! region comes earlier in the order of cutting; or it fails, and its readers are pruned. No such region is sent before
+//! the device has reported whether it serves again.
 
 use super::graph::{Home, Lineage, Live};
 use super::regions::{Attempt, Cause, Record};
@@ -20,7 +20,7 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 impl State {
-    /// Queues a region that makes a lost value again. False where something that it was made from is gone.
+    /// Queues a region that computes a lost value again. Returns false if an input no longer exists.
     pub(super) fn make_again(&mut self, at: NodeIndex) -> bool {
         let live = &self.graph[at];
         let value = live.node.value;
@@ -34,12 +34,12 @@ impl State {
             None => self.restore(&lineage, value),
         };
         let wants = self.wants_host(&self.graph[at]);
-        // What ended before ends again, unless a region that waits will say so.
+        // The end that residency was told of was that of the lost value: this value has a new end.
         self.ends.made_again(value);
         let live = &mut self.graph[at];
         live.home = Home::Coming(id);
         live.lineage = None;
-        // Its elements were on their way, and their region was done.
+        // A gather waits for its elements, and the region that was to read them back is finished: this region does it.
         if wants && live.readback.region().is_none_or(|r| !self.regions.contains(&r)) {
             live.readback.ask(id);
             Arc::make_mut(&mut self.regions.at(id).region).readbacks.push(value);
@@ -50,7 +50,7 @@ impl State {
         true
     }
 
-    /// Whether what a value of the region was made from exists, as far as is known by now.
+    /// Whether the inputs from which the region computes a value exist, as far as losses have been reported.
     fn has_inputs(&self, region: &Region, value: ValueId) -> bool {
         let part = part_of(region, &FxHashSet::from_iter([value]));
         part.inputs.iter().all(|input| {
@@ -59,7 +59,7 @@ impl State {
         })
     }
 
-    /// Opens the region anew, for one of its values.
+    /// Queues a new region that computes one value of a finished region.
     fn restore(&mut self, lineage: &Lineage, value: ValueId) -> RegionId {
         let id = self.regions.take_numbers(1);
         let mut region = part_of(&lineage.region, &FxHashSet::from_iter([value]));
@@ -76,7 +76,7 @@ impl State {
         id
     }
 
-    /// Another value of a region that is being made again.
+    /// Adds another lost value to a region that computes lost values again.
     fn widen(&mut self, id: RegionId, lineage: &Arc<Lineage>, value: ValueId) {
         let old = &self.regions[&id].region;
         let wanted = old.nodes.iter().filter(|n| n.output).map(|n| n.value).chain([value]).collect();

@@ -18,20 +18,20 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 
-/// Nodes of a loop from which it is a kernel of its own: as many as four kernels hold otherwise. A loop's kernel reads with
-/// what it begins, and leaves what is made of its result to another one.
+/// Fewest nodes of a loop that becomes a kernel of its own: as many as four ordinary kernels hold. A loop's kernel
+/// reads its initial values from memory, and ops on its result are left to another kernel.
 const LOOP_NODES_MIN: usize = 256;
 /// Turns of a loop, at the least.
 const TURNS_MIN: usize = 4;
-/// Nodes of a body, at most: a kernel's registers, and the time that a driver takes to compile it.
+/// Most nodes of a body, limited by a kernel's registers and by the time that a driver takes to compile it.
 pub(super) const BODY_NODES_MAX: usize = 256;
-/// Values that go from turn to turn, at most: registers.
+/// Most values that go from turn to turn, limited by registers.
 const CARRIES_MAX: usize = 8;
-/// Nodes of a loop's region, at most: parameters of a turn are some words each, and what a region computes starts when all
-/// of it is recorded.
+/// Most nodes of a loop's region. Each turn has some words of parameters, and a region starts only after all of it is
+/// recorded.
 const LOOP_NODES_MAX: usize = 16_384;
-/// Nodes times elements of a loop's region, at most: a millisecond or so of a fast device, and far less than the two seconds
-/// after which some systems take a slow one for hung.
+/// Most nodes times elements of a loop's region: about a millisecond on a fast device, and on a slow one far less than
+/// the two seconds after which some systems reset a device as hung.
 const LOOP_WORK_MAX: u64 = 1 << 34;
 /// Earlier places of a statement at which a body is looked for.
 const PLACES_MAX: usize = 16;
@@ -41,7 +41,7 @@ const PLACES_MAX: usize = 16;
 pub(super) struct Loop {
     /// Its first node.
     pub first: usize,
-    /// Nodes of a turn.
+    /// Nodes per turn.
     pub period: usize,
     /// Turns.
     pub turns: usize,
@@ -70,7 +70,7 @@ enum LoopArg {
 struct Candidate<'a> {
     meta: &'a Meta,
     args: SmallVec<[LoopArg; 3]>,
-    /// What the node is but for what may differ between turns; `None` of a node that no loop holds.
+    /// A number for all that must be equal between turns. `None` if the node cannot be in a loop.
     kind: Option<u32>,
     /// A number in some shape.
     is_number: bool,
@@ -164,8 +164,9 @@ impl State {
 /// What nodes hash, word by word.
 type Kind = SmallVec<[u64; 16]>;
 
-/// What a node is but for its arguments, its random key and the numbers that planning does not look at. `None` of ops that
-/// read other elements than the one that they compute, that fold, or that check.
+/// All that must be equal between turns: a node without its arguments, its random key and the numbers that planning
+/// does not look at. `None` for ops that read other elements than the one that they compute, that reduce, or that
+/// check.
 fn kind(node: &Node, dtype_of: impl Fn(&Arg) -> DType) -> Option<Kind> {
     let facts = node.op.facts();
     let is_here = |slot: usize| matches!(facts.reads(slot), Reads::Number | Reads::Expanded);
@@ -243,7 +244,8 @@ impl Finder<'_> {
         })
     }
 
-    /// The loops in a run of equal bodies: from where the least is carried, and to where something else is seen.
+    /// Finds the loops in a run of equal bodies. A loop starts where the fewest values are carried, and ends before a
+    /// value that is not carried is visible outside.
     fn divide(&self, first: usize, period: usize, end: usize, found: &mut Vec<Loop>) {
         let mut first = first + self.phase(first + period, period);
         while first + TURNS_MIN * period <= end {
@@ -268,7 +270,7 @@ impl Finder<'_> {
         for from in start..start + period {
             let reads = |at: &usize| self.nodes[*at].args.contains(&LoopArg::Node(from));
             if let Some(last) = (from + 1..=from + period).rev().find(reads) {
-                // It is there from behind its own node up to its last reader.
+                // The value is live from the place behind its own node up to its last reader.
                 carried[from + 1 - start] += 1;
                 carried[last + 1 - start] -= 1;
             }
@@ -346,7 +348,7 @@ impl Finder<'_> {
             }
         }
         let inits: Vec<LoopArg> = starts.iter().map(|(_, init)| *init).collect();
-        // A kernel binds a buffer once: what a carried value begins with is nothing else to the loop.
+        // A kernel binds a buffer once, so the initial value of a carried value may have no second role in the loop.
         let are_apart = (0..inits.len()).all(|n| !inits[..n].contains(&inits[n]) && !others.contains(&inits[n]));
         let mut carries: Vec<usize> = starts.iter().map(|(q, _)| *q).collect();
         carries.sort_unstable();
@@ -355,7 +357,8 @@ impl Finder<'_> {
         (are_apart && is_one_shape && (1..=CARRIES_MAX).contains(&carries.len())).then_some(carries)
     }
 
-    /// Whether a kernel of the device binds what a turn reads and leaves, in memory that is not taken over.
+    /// Whether a kernel of the device has enough bindings for the inputs and outputs of a turn, if no output reuses an
+    /// input's memory.
     fn binds(&self, first: usize, period: usize, carries: &[usize]) -> bool {
         let pieces = |meta: &Meta| self.device.pieces(meta.dtype, meta.elements() as u64);
         let mut read: Vec<LoopArg> = Vec::new();
@@ -382,8 +385,8 @@ impl Finder<'_> {
     }
 }
 
-/// The parts of a region's nodes, from the first to the last: loops with their turns, and what lies between them, which has
-/// one.
+/// Divides a region's nodes into loops and the ranges between them, in order, each with its turns: 1 for what is not a
+/// loop.
 pub(super) fn around(loops: &[Loop], count: usize) -> Vec<(std::ops::Range<usize>, usize)> {
     let mut parts = Vec::with_capacity(2 * loops.len() + 1);
     let mut free = 0;

@@ -1,8 +1,8 @@
-//! The device that is opened on demand: until something is to be placed that could be worth it, nobody opens it.
+//! Opens the GPU on demand: only when a cut has work that could be worth a GPU.
 //!
-//! In: cuts that need it; what came of opening it. Out: `OpenDevices`, once. Must hold: SCHED-11; what is placed
-//! does not depend on whether, when or by whom a device was opened (`placement` never gives a device that is open
-//! what it would not have been opened for).
+//! In: cuts that need the device; the result of opening it. Out: `OpenDevices`, once. Must hold: SCHED-11; what is
+//! placed does not depend on whether, when or by whom a device was opened (`placement` never gives a device that is
+//! open what it would not have been opened for).
 
 use super::ingest::Unfinished;
 use super::state::{State, shutting_down};
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::ids::{GatherId, ValueId};
 use std::collections::VecDeque;
 
-/// What waits for the device.
+/// The work that waits for the device.
 #[derive(Debug)]
 pub(super) enum Waiting {
     /// A segment, a part of which may be cut already.
@@ -22,18 +22,18 @@ pub(super) enum Waiting {
     Explanation(GatherId, ValueId),
 }
 
-/// How far the opening is.
+/// The state of the opening.
 #[derive(Debug, Default)]
 pub(super) struct Opening {
-    /// A device may be had and nobody has opened it.
+    /// A device may be available and is not open.
     promised: bool,
-    /// What asked for it, while it is being opened.
+    /// The work that asked for it, while it is being opened.
     waiting: Option<Waiting>,
-    /// What users said meanwhile.
+    /// Events from users that arrived while it was being opened.
     held: VecDeque<SchedulerEvent>,
-    /// Why the device that every op was to run on cannot be had.
+    /// Why the device could not be opened, if the program asked for that device alone.
     refused: Option<Error>,
-    /// It was tried, and failed.
+    /// Opening was tried and failed.
     failed: bool,
 }
 
@@ -48,12 +48,12 @@ impl Opening {
         self.waiting.is_some()
     }
 
-    /// Why nothing can run.
+    /// The error of all work, if the device that the program asked for could not be opened.
     pub(super) fn refused(&self) -> Option<&Error> {
         self.refused.as_ref()
     }
 
-    /// Whether there would have been a device to choose.
+    /// Whether opening the device failed.
     pub(super) fn has_failed(&self) -> bool {
         self.failed
     }
@@ -94,29 +94,28 @@ impl Opening {
         }
     }
 
-    /// Something can't go on before the device is open.
+    /// Makes work wait for the device, and asks for its opening.
     pub(super) fn wait_for_device(&mut self, what: Waiting, out: &mut Vec<SchedulerInstruction>) {
         assert!(self.waiting.is_none(), "SCHED-11: users' events wait behind the first that needs a device");
         self.waiting = Some(what);
         out.push(SchedulerInstruction::OpenDevices);
     }
 
-    /// What users said while the device was being opened.
+    /// Events from users that were held back while the device was being opened.
     pub(super) fn take_held(&mut self) -> VecDeque<SchedulerEvent> {
         std::mem::take(&mut self.held)
     }
 }
 
 impl State {
-    /// The same scheduler, with a GPU to come, as device 1: it is opened when something is to be placed that could
-    /// be worth it.
+    /// The same scheduler, with a GPU that may be opened later as device 1 (see the module's header).
     pub fn with_promised_gpu(mut self) -> State {
         assert_eq!(self.fleet.len(), 1, "SCHED: a GPU that is still to come is device 1");
         self.opening.promised = true;
         self
     }
 
-    /// The device is open, or is not to be had: what waited goes on.
+    /// The device is open, or could not be opened. The waiting work goes on, then the events that were held back.
     pub(super) fn opening_ended(
         &mut self,
         result: Result<Option<DeviceInfo>, Error>,
@@ -148,7 +147,7 @@ impl State {
         }
     }
 
-    /// The runtime ends while a device is being opened: what waits for it is given up.
+    /// The runtime ends while a device is being opened: the waiting work is cancelled.
     pub(super) fn abandon_opening(&mut self, out: &mut Vec<SchedulerInstruction>) {
         self.opening.promised = false;
         match self.opening.waiting.take() {

@@ -1,12 +1,12 @@
-//! Regions that nobody waits for while somebody may still ask for what they make: they are parked until then.
+//! Parks regions that no gather waits for, while a program may still ask for their outputs.
 //!
-//! In: regions whose values lost their last demand. Out: regions out of the queue and, when one of their values is
-//! asked for, back in it, as they were cut; `Abandon` for those that are downstream already. Must hold: SCHED-12.
+//! In: regions whose values lost their last demand. Out: they leave the queue, and return to it unchanged when one of
+//! their values is asked for; `Abandon` for regions that are downstream already. Must hold: SCHED-12.
 //!
-//! A parked region keeps what it reads, as lazy values do, and like these it has given its credits back: a program
-//! that parks more than it may leave lazy has it computed after all, and so has one that keeps too much memory by it
-//! (`keeping.rs`), or waits for some. Its turn is not known, so what it reads ends with no region: the end is told when
-//! all readers are through.
+//! A parked region keeps its inputs alive, as lazy values do, and has given its credits back, as they have. It is
+//! computed after all if its session has parked more nodes than it may leave lazy, if parked regions keep too much
+//! memory (`keeping.rs`), or if the program waits for memory. No region can announce the end of its inputs, since its
+//! own turn is not known: residency is told once all readers have ended.
 
 use super::graph::{Home, Live};
 use super::ledger::Charge;
@@ -22,13 +22,13 @@ use smallvec::SmallVec;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// So often a region is parked at most: a program that asks again and again for what it gives up, and for what is made
-/// from it, has it computed, before it has cost more to put it aside than to compute it.
+/// How often one region may be parked. A program that demands and cancels the same value again and again gets it
+/// computed after that many times, before parking has cost more than computing it.
 const PARKINGS_MAX: u8 = 64;
 
 impl State {
-    /// Whether a region is to run: a limit asked for it, or a gather or another region that is to run awaits what it
-    /// makes or brings.
+    /// Whether a region has to run: a limit asked for it, or a gather or a region that is not parked waits for one of
+    /// its outputs or readbacks.
     pub(super) fn is_awaited(&self, id: RegionId) -> bool {
         let record = &self.regions[&id];
         let runs = |reader: &RegionId| *reader != id && self.regions.get(reader).is_some_and(|r| !r.is_parked());
@@ -39,8 +39,8 @@ impl State {
             || record.region.readbacks.iter().any(|value| self.wants_readback(*value))
     }
 
-    /// Takes a region that waits for its turn out of the queue until somebody asks for what it makes. What it reads
-    /// may not be awaited either: it goes to `work`.
+    /// Takes a region out of the queue until one of its outputs is asked for. Adds its inputs to `work`: the regions
+    /// that make them may not be needed now either.
     pub(super) fn park(&mut self, id: RegionId, work: &mut Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
         let record = &self.regions[&id];
         let is_first = record.attempt == Attempt::First && record.parkings < PARKINGS_MAX;
@@ -62,7 +62,7 @@ impl State {
             }
         }
         for value in &inputs {
-            // No region that waits ends it any more.
+            // A waiting region may now run before this one, so it must not end the input.
             self.ends.unsay_by_any(*value);
         }
         self.ledger.credit(owner, credits, out);
@@ -73,18 +73,17 @@ impl State {
             self.limit_parked(owner);
         }
         if self.regions[&id].is_parked() {
-            self.count_kept(owner, self.bytes_kept_of(inputs.iter().copied()));
+            self.add_kept_by_parked(owner, self.bytes_kept_of(inputs.iter().copied()));
             work.extend(inputs);
         }
     }
 
-    /// Whether whatever a waiting region reads will be there however long it waits: nobody downstream was told of an
-    /// end, or will be but by regions that wait, too.
+    /// Whether a waiting region's inputs stay alive however long it waits: residency was told of no input's end.
     fn keeps_inputs(&self, id: RegionId) -> bool {
         self.regions[&id].region.inputs.iter().all(|input| !self.ends.is_told(input.value))
     }
 
-    /// A session's list of parked regions holds those that are, once each.
+    /// Removes from a session's list of parked regions duplicates and regions that are not parked any more.
     pub(super) fn forget_unparked(&mut self, owner: SessionId) {
         let Some(session) = self.sessions.get_mut(&owner) else { return };
         let is_parked = |id: &RegionId| self.regions.get(id).is_some_and(Record::is_parked);
@@ -93,7 +92,8 @@ impl State {
         session.parked.dedup();
     }
 
-    /// A session has parked many nodes: if they are still many, they run.
+    /// Called when a session has parked many nodes. Counts them again, and queues all its parked regions if they are
+    /// still too many.
     fn limit_parked(&mut self, owner: SessionId) {
         self.forget_unparked(owner);
         let Some(session) = self.sessions.get_mut(&owner) else { return };
@@ -103,7 +103,7 @@ impl State {
         }
     }
 
-    /// All that a session has parked runs, since a limit asks for it.
+    /// Queues all parked regions of a session, since a limit asks for it.
     pub(super) fn unpark_all(&mut self, owner: SessionId) {
         let Some(session) = self.sessions.get_mut(&owner) else { return };
         session.parked_nodes = 0;
@@ -112,15 +112,15 @@ impl State {
         }
     }
 
-    /// A region runs, if it is parked, since a limit asks for it.
+    /// Queues a region, if it is parked, since a limit asks for it.
     pub(super) fn unpark_by_limit(&mut self, id: RegionId) {
         self.unpark(id, Cause::Limit);
     }
 
-    /// Puts the parked regions back into the queue that make what a region reads. False if there is none.
+    /// Queues the parked regions that make a region's inputs. Returns false if there are none.
     ///
-    /// Who asks for something and gives it up again, step by step, would put all that it is made from into the queue and
-    /// out of it each time: that waits until it could be sent.
+    /// This is done only when the region itself could be sent. A program that demands and cancels a value repeatedly
+    /// would otherwise move all regions that the value depends on in and out of the queue each time.
     pub(super) fn unpark_makers(&mut self, id: RegionId) -> bool {
         if self.regions.parked() == 0 {
             return false;
@@ -132,7 +132,7 @@ impl State {
         !makers.is_empty()
     }
 
-    /// Whether a parked region makes something that a region reads.
+    /// Whether a parked region makes one of a region's inputs.
     pub(super) fn has_parked_makers(&self, id: RegionId) -> bool {
         let mut inputs = self.regions[&id].region.inputs.iter();
         inputs.any(|input| self.graph.get(input.value).is_some_and(|live| self.parked_maker(live).is_some()))
@@ -171,8 +171,8 @@ impl State {
         self.unpark(id, Cause::Demand);
     }
 
-    /// The parked regions that would run if these values were asked for, in the order of cutting, to be rendered;
-    /// `asked` is what is asked for.
+    /// Copies, for `explain()`, of the parked regions that would run if these values were asked for, in the order of
+    /// cutting. `asked` is the value that is explained.
     pub(super) fn preview_parked(&self, values: impl Iterator<Item = ValueId>, asked: ValueId) -> Vec<Region> {
         let mut found = BTreeSet::new();
         let mut work: Vec<ValueId> = values.collect();
@@ -197,8 +197,8 @@ impl State {
         found.into_iter().map(|(_, id)| preview(id)).collect()
     }
 
-    /// Tells residency that nobody waits for what a region downstream makes. If it is not placed yet, it comes back
-    /// and is parked (`take_back`).
+    /// Tells residency that nothing waits for the outputs of a region downstream. If the region is not placed yet,
+    /// residency returns it as cancelled, and it is parked (`take_back`).
     pub(super) fn call_back(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) {
         let record = &self.regions[&id];
         let mut inputs = record.region.inputs.iter();
@@ -213,15 +213,15 @@ impl State {
         out.push(SchedulerInstruction::Abandon { region: id });
     }
 
-    /// A region that was called back has come, and somebody may ask for what it makes: it waits for its turn again, or
-    /// is parked.
+    /// Queues a region that was called back and returned, whose outputs may still be asked for. It is parked at the end
+    /// of the event if nothing waits for them.
     pub(super) fn take_back(&mut self, id: RegionId, error: &Error, out: &mut Vec<SchedulerInstruction>) {
-        // It did not fail: this was no attempt.
+        // The region did not fail, so this does not count as an attempt.
         let attempt = self.regions[&id].attempt;
         let again = self.repeat(id, error, out);
         if self.regions.contains(&again) {
             self.regions.at(again).attempt = attempt;
-            self.idle.push(again);
+            self.recheck.push(again);
         }
     }
 }

@@ -1,25 +1,25 @@
-//! Lazy values that a cut computes and does not keep: what computing them again has cost, and when they are kept
-//! instead.
+//! Recomputation: lazy values that a cut computes inside a kernel without writing them to memory ("in passing"). Counts
+//! what computing them again has cost, and decides when to store them instead.
 //!
-//! In: a cut whose regions are known. Out: elements that it computes of each node; which nodes are worth their memory.
-//! Must hold: a function of the session's own program and of the devices' memory alone; linear in the cut.
+//! In: a cut whose regions are known. Out: the elements that it computes of each node; which nodes are worth their
+//! memory. Must hold: a function of the session's own program and of the devices' memory alone; linear in the cut.
 //!
-//! Computed as a whole, a value is kept the second time. Of one that is read in parts alone, a cut computes these
-//! parts, and that may happen often before it has cost as much as the whole. The result of a library kernel (a product, a
-//! sorting permutation, a factorisation, a transform) is kept at once: it has memory of its own while it is computed,
-//! costs far more than that memory, and is often demanded for several values, one after the other, as the gradients by
-//! the parameters of a network are. What no memory holds is never kept.
+//! A value that is computed as a whole is stored the second time. If only parts of it are read, a cut computes only
+//! these parts; it is stored once these have cost as much as the whole value. The result of a library kernel (a product,
+//! a sort, a factorisation, a transform) is stored the first time: it takes memory anyway while it is computed, costs far
+//! more than that memory, and programs often demand several values made of it one after the other, as the gradients by a
+//! network's parameters. A value that does not fit the memory is never stored.
 
 use super::cut::{Cut, Dep, Fate};
 use super::state::State;
 use smallvec::{SmallVec, smallvec};
 
-/// What taking one node of a region through the ring costs, in elements that could be computed meanwhile.
+/// The cost of taking one node through the ring, in elements that could be computed in the same time.
 const NODE_ELEMENTS: u64 = 2048;
 
 impl State {
-    /// What computing each node of a cut costs, in elements: those that the cut computes of it, and at least what
-    /// the cut's nodes cost however little they compute, since it was taken along with all of them.
+    /// The cost of computing each node of a cut, in elements: those that the cut computes of it, but at least the
+    /// ring's cost for all nodes of the cut.
     pub(super) fn passing_costs(&self, cut: &Cut) -> SmallVec<[u64; 64]> {
         let elements = |position: usize| self.graph[cut.nodes[position].at].node.meta.elements() as u64;
         let mut costs: SmallVec<[u64; 64]> = smallvec![0; cut.nodes.len()];
@@ -42,8 +42,8 @@ impl State {
         costs
     }
 
-    /// Whether a lazy value is the result of a library kernel, or has been computed so often in passing that it had better be
-    /// kept, and could be.
+    /// Whether to store a lazy value: it is the result of a library kernel, or recomputing it has cost as much as computing it
+    /// once; and it fits half of the device's memory.
     pub(super) fn is_worth_keeping(&self, cut: &Cut, position: usize) -> bool {
         let node = &cut.nodes[position];
         let live = &self.graph[node.at];

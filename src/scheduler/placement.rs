@@ -1,21 +1,22 @@
-//! Where a node runs: what a device can do, and what it is estimated to cost.
+//! Decides where each node runs, by what a device can do and by the estimated time.
 //!
-//! In: a cut, the devices' numbers. Out: a device and a reason for each node. Must hold: the choice depends on
-//! shapes, on where operands were made in program order, on pins and on constants; never on a queue, and not on whether
-//! the GPU was open already. A pinned node is on its device or counted as elsewhere; what only pinned nodes need goes
-//! with them.
+//! In: a cut, the devices' numbers. Out: a device and a reason for each node. Must hold: the choice depends on shapes,
+//! on where operands were made in program order, on pins and on constants; never on a queue, and not on whether the GPU
+//! was open already. A pinned node is on its device or counted as elsewhere; nodes that only pinned nodes need are
+//! placed with them.
 //!
-//! PLACE-1: an operand that is used again is worth moving. Where a component runs on the host only because operands would
-//! have to be uploaded, each of these remembers its share of what the GPU would have saved. A later component weighs the
-//! upload of an operand less by what that has missed so far, and so the operand moves, at the latest, when it has missed
-//! as much as its upload takes. All uses together then take at most one upload longer than the better of two programs
-//! that had known: one that uploads it at once, and one that never does. What is counted are estimates, in the order in
-//! which the session's regions are cut, so that the turn in which an operand moves follows from the program, its shapes
-//! and the devices' numbers alone. Values of other sessions are not counted.
+//! PLACE-1 decides when to upload an operand that is used repeatedly (the ski-rental rule). If a component runs on the
+//! host only because its operands would have to be uploaded, each of these operands records its share of the time that
+//! the GPU would have saved (`missed_us`). For later components, that time is subtracted from the estimate of the
+//! operand's upload. So the operand is uploaded, at the latest, when it has missed as much as its upload takes. All
+//! uses together then take at most one upload longer than the better of two plans that know the future: to upload it at
+//! once, or never. The times are estimates, added up in the order in which the session's regions are cut, so the
+//! upload's place in the program follows from the program, its shapes and the devices' constants alone. Values of other
+//! sessions are not counted.
 //!
-//! A GPU that is not open has no constants yet. So `auto` asks first whether a component could be worth any GPU:
-//! whether the host would move and compute for longer than the fastest GPU one could imagine would take for all of it,
-//! round trip and transfers included ([`IDEAL_GPU`]). What fails this stays on the host, also where the GPU is open.
+//! A GPU that is not open has no measured constants yet. So `auto` first asks whether a component could be worth any
+//! GPU: whether the host's transfers and arithmetic take longer than an ideal GPU ([`IDEAL_GPU`]) takes for everything,
+//! round trip and transfers included. A component that fails this test stays on the host, also when the GPU is open.
 
 use super::cut::{Cut, CutNode, Dep};
 use super::room;
@@ -31,8 +32,8 @@ use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Faster than any GPU: a round trip in a fraction of what submission, execution and mapping take together, caches for
-/// memory, links that no bus has.
+/// Constants of an ideal GPU, each better than any real one: a round trip shorter than submission, execution and
+/// mapping take, memory as fast as a cache, and transfers faster than any bus.
 const IDEAL_GPU: Costs = Costs {
     launch_us: 20.0,
     dispatch_us: 0.2,
@@ -43,22 +44,22 @@ const IDEAL_GPU: Costs = Costs {
     readback_gb_per_s: 500.0,
 };
 
-/// Why a component runs where it does, in words.
+/// Reasons of placements, as users read them.
 const ON_HOST: &str = "cheaper on the host";
 const ON_GPU: &str = "cheaper on the GPU";
 const MOVED: &str = "cheaper on the GPU, since its operands are used again";
 
-/// What a device would take for a component.
+/// The estimated time of a component on a device.
 #[derive(Clone, Debug)]
 struct Estimate {
     /// Microseconds until its results are where they are wanted.
     us: f64,
-    /// Of these, what it moves and computes for, without launches.
+    /// The part of `us` for transfers, memory traffic and arithmetic, without launches.
     work_us: f64,
-    /// An operand was made there.
+    /// An operand was made on this device, an accelerator.
     started_here: bool,
-    /// Operands of the session that host memory has and the device does not: their positions in the cut's inputs, and the
-    /// microseconds that their uploads take.
+    /// Operands of the session that are in host memory and not on the device: positions in the cut's inputs, and
+    /// microseconds of the uploads.
     uploads: SmallVec<[(u32, f64); 4]>,
 }
 
@@ -81,14 +82,14 @@ pub(super) struct Where {
     pub device: DeviceId,
     /// Why this device, in words.
     pub reason: &'static str,
-    /// Why not the device that was asked for.
+    /// Why it does not run on the device that the program asked for.
     pub elsewhere: Option<&'static str>,
     /// Its component of the cut: nodes that are connected by edges within the cut. [`PINNED`] for a node whose device
     /// the program chose.
     pub component: u32,
 }
 
-/// The component of nodes that nobody has to find a device for.
+/// The component number of nodes whose device the program chose.
 const PINNED: u32 = u32::MAX;
 
 impl Default for Where {
@@ -134,7 +135,8 @@ pub fn capability(
     {
         return Err(reason);
     }
-    // Others read less where they bind too much (`fusion/fits`); these bind all that they are about.
+    // These ops bind all pieces of their arrays at once. For other ops, `fusion/fits` splits the kernel if it binds too
+    // much.
     if op.binds_all_pieces() && room::bindings(op, args, lengths, meta, device) > device.bindings_max as u64 {
         return Err(room::NO_BINDINGS);
     }
@@ -188,8 +190,8 @@ impl State {
         if cut.nodes.iter().all(|n| self.graph[n.at].node.pin.is_none()) {
             return;
         }
-        // Users stand behind their arguments: one pass from the last decides. A value that several users want on
-        // several devices goes to a GPU.
+        // Nodes come after their arguments, so one pass from the last to the first is enough. If users of a value are
+        // pinned to several devices, it goes to the one with the highest number, a GPU.
         let mut pins: Vec<Option<DeviceId>> = cut.nodes.iter().map(|n| self.graph[n.at].node.pin).collect();
         for position in (0..cut.nodes.len()).rev() {
             let Some(device) = pins[position] else { continue };
@@ -267,7 +269,7 @@ impl State {
         }
         dtypes.extend(numbers.map(|number| number.dtype()));
         match capability(&node.op, &dtypes, &lengths, &node.meta, info) {
-            // What is made of nothing that is stored is made in the kernel that reads it.
+            // An argument that reads no stored array is computed in the kernel that reads it, so it takes no memory.
             Err(room::NO_ROOM) if !is_library(&node.op) => {
                 for (length, dep) in lengths.iter_mut().zip(&cut.nodes[position].deps) {
                     if room::is_made_of_nothing(cut, *dep) {
@@ -319,13 +321,13 @@ impl State {
             if self.opening.is_promised() {
                 cut.needs_device |= self.could_pay(cut, nodes, &host);
             } else if let Some((device, us, estimate)) = best {
-                // Of equals, the host. Whether it could pay is asked only where something depends on the answer.
+                // At equal times, the host is chosen. `could_pay` is called only if the choice depends on it.
                 if us < host.us {
                     if self.could_pay(cut, nodes, &host) {
                         choice = (device, if estimate.us < host.us { ON_GPU } else { MOVED });
                     }
                 } else if estimate.saved_us(host.us) > 0.0 && self.could_pay(cut, nodes, &host) {
-                    miss(cut, &estimate, host.us);
+                    add_missed(cut, &estimate, host.us);
                 }
             }
             choices.push(choice);
@@ -333,20 +335,22 @@ impl State {
         self.put_all(cut, |component| choices[component as usize], false);
     }
 
-    /// What the operands that a component would have to upload have missed so far, at most what their uploads take.
+    /// Microseconds that the component's operands have missed so far (PLACE-1), for each at most the time of its
+    /// upload.
     fn missed_us(&self, cut: &Cut, estimate: &Estimate) -> f64 {
         let missed = |&(input, us): &(u32, f64)| self.graph[cut.inputs[input as usize].at].missed_us.min(us);
         estimate.uploads.iter().map(missed).sum()
     }
 
-    /// Whether a component could be worth a GPU, however fast that is. What began on one may go on there. The host's
-    /// launches don't count: they say how busy the machine was when it was measured, not how much there is to do.
+    /// Whether a component could be worth a GPU of any speed. A component that reads a value made on a GPU may always
+    /// continue there. The host's launch times do not count: they depend on how busy the machine was during
+    /// calibration, not on the work.
     fn could_pay(&self, cut: &Cut, nodes: &[u32], host: &Estimate) -> bool {
         let gpu = self.estimate(cut, nodes, &self.ideal_gpu);
         gpu.started_here || host.work_us > gpu.us
     }
 
-    /// What a component's results take, if it runs on a device.
+    /// Estimates the time of a component on a device.
     fn estimate(&self, cut: &Cut, nodes: &[u32], info: &DeviceInfo) -> Estimate {
         let rates = &info.costs;
         let mut reading = Reading::default();
@@ -371,7 +375,7 @@ impl State {
                 transfer_us += readback_us(live.node.meta.bytes() as f64, info);
             }
             if !info.capabilities.runs_all && self.able(cut, position as usize, info).is_err() {
-                // To the host and back, with the host's own work.
+                // The device cannot run this op: add a transfer to the host and back, and the host's arithmetic.
                 transfer_us += 2.0 * (rates.launch_us + readback_us(bytes, info));
                 transfer_us += self.fleet.host().costs.arithmetic_us(work);
             } else {
@@ -380,14 +384,14 @@ impl State {
         }
         let memory_us = (reading.bytes + written_bytes) / (rates.memory_gb_per_s * 1e3);
         let started_here = reading.started_here;
-        // A chain that goes on where it is needs no round trip of its own.
+        // A chain of ops that continues on its device, with no result for the host, needs no round trip.
         let launch_us = if started_here && !to_host { 0.0 } else { rates.launch_us };
         let work_us = transfer_us + reading.transfer_us + memory_us.max(arithmetic_us);
         let us = launch_us + kernels * rates.dispatch_us + work_us;
         Estimate { us, work_us, started_here, uploads: reading.uploads }
     }
 
-    /// Counts what a node reads, and gives the most elements that it reads of one argument.
+    /// Adds what a node reads to `reading`. Returns the largest number of elements that it reads of one argument.
     fn read(&self, cut: &Cut, node: &CutNode, info: &DeviceInfo, reading: &mut Reading) -> usize {
         let of = &self.graph[node.at].node;
         let facts = of.op.facts();
@@ -417,13 +421,13 @@ impl State {
         most
     }
 
-    /// What it takes to have an operand on a device.
+    /// Estimates the cost of getting an operand to a device.
     fn fetch(&self, cut: &Cut, operand: Dep, info: &DeviceInfo) -> Fetch {
         let device = info.id;
         let (live, places, input) = match operand {
             Dep::Input(i) => {
                 let live = &self.graph[cut.inputs[i as usize].at];
-                // What other sessions did with a shared value must not matter.
+                // Copies that other sessions made of a shared value must not influence the choice.
                 let own = live.node.value.session == cut.session;
                 (live, if own { live.places } else { Places::made_on(live.places.made()) }, own.then_some(i))
             }
@@ -447,10 +451,10 @@ impl State {
     }
 }
 
-/// What the nodes of a component read from outside of it.
+/// The operands that a component reads from outside.
 #[derive(Default)]
 struct Reading {
-    /// How many elements of each operand; at most all, once.
+    /// Elements that are read of each operand; each element counts once.
     elements: FxHashMap<NodeIndex, usize>,
     /// Their bytes.
     bytes: f64,
@@ -462,19 +466,19 @@ struct Reading {
     uploads: SmallVec<[(u32, f64); 4]>,
 }
 
-/// What it takes to have an operand on a device.
+/// The cost of getting an operand to a device.
 struct Fetch {
     /// Microseconds until it is there.
     us: f64,
-    /// The device made it.
+    /// The device is an accelerator and made the operand.
     is_made_there: bool,
-    /// Its upload, as in [`Estimate::uploads`], where it is one of the session and host memory has it.
+    /// The operand's upload, as in [`Estimate::uploads`], if it belongs to the session and is in host memory.
     upload: Option<(u32, f64)>,
 }
 
-/// Has the operands that kept a component from a GPU remember what it would have saved, each its share by the time that
-/// its upload takes (PLACE-1).
-fn miss(cut: &mut Cut, gpu: &Estimate, host_us: f64) {
+/// Divides the time that the GPU would have saved among the operands whose uploads kept the component on the host, in
+/// proportion to the upload times (PLACE-1).
+fn add_missed(cut: &mut Cut, gpu: &Estimate, host_us: f64) {
     for &(input, us) in &gpu.uploads {
         cut.inputs[input as usize].missed_us += gpu.saved_us(host_us) * us / gpu.uploads_us();
     }

@@ -1,10 +1,11 @@
-//! Independent parts of a cut as regions of a bounded size.
+//! Divides independent parts of a cut into regions of a bounded size.
 //!
-//! In: the nodes of one stage on one device. Out: the same nodes in portions. Must hold: what shares a node or an input
-//! stays together, so that what fuses does not depend on portions; a function of the cut alone.
+//! In: the nodes of one stage on one device. Out: the same nodes in portions. Must hold: nodes that are connected, or
+//! that read a common input, stay together, so that portions do not change what fuses; the result is a function of the
+//! cut alone.
 //!
-//! A region goes to its device as a whole: what is demanded together and has nothing in common is sent bit by bit, so
-//! that others have their turn in between, and what is not wanted any more is not run.
+//! A region is sent to its device as a whole. If many unrelated values are demanded at once, portions let other
+//! sessions take turns in between, and those that are cancelled before their turn never run.
 
 use super::cut::{Cut, Dep};
 use crate::contract::device::DeviceInfo;
@@ -12,14 +13,15 @@ use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
-/// Elements that the nodes of a region of independent parts compute, at most, where it has more than one part: a
-/// millisecond or so of a slow device's time, which hides what a region costs. Chosen; elements and not operations, since
-/// such a region is mostly memory that is moved.
+/// Most elements computed by a region that has more than one independent part: about a millisecond on a slow device,
+/// long enough to hide the overhead of a region. The figure was chosen, not measured. It counts elements, not
+/// operations, since memory traffic dominates in such a region.
 pub(super) fn elements_max(device: &DeviceInfo) -> u64 {
     if device.capabilities.is_throughput { 1 << 22 } else { 1 << 20 }
 }
 
-/// The portions of `nodes` (positions in tape order), whose work is `elements` each; each in tape order.
+/// Divides `nodes`, positions in tape order, into portions of at most `most` elements, each in tape order. `elements`
+/// gives the work of a node. A connected part with more elements is a portion of its own.
 pub(super) fn portions(
     cut: &Cut,
     nodes: Vec<u32>,

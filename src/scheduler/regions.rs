@@ -119,7 +119,7 @@ pub(super) enum Attempt {
     First,
     /// The first of a part of a region that was taken apart.
     Part,
-    /// The region was sent so often before, or makes lost values again.
+    /// The region was sent this many times before, or it computes lost values again.
     Again(u8),
 }
 
@@ -143,11 +143,12 @@ impl Attempt {
 pub(super) struct Record {
     /// The region; host data that residency does not have yet is attached when it is sent.
     pub region: Arc<Region>,
-    /// Elements that its nodes compute: what of its device's memory passes, roughly.
+    /// Elements that its nodes compute, a rough measure of its memory traffic.
     pub elements: u64,
-    /// What its nodes compute.
+    /// Arithmetic operations of its nodes.
     pub work: Work,
-    /// Its place in the order of cutting; a repeated region keeps it, and has room behind it for its parts.
+    /// Its place in the order of cutting. A repeated region keeps it. The following `PARTS_MAX - 1` places are free for
+    /// the parts of a split region.
     pub order: u64,
     life: Life,
     /// Nodes whose credit it holds.
@@ -244,7 +245,7 @@ impl Record {
     }
 }
 
-/// The unfinished regions, by number, so that what walks over them is the same in every run.
+/// The unfinished regions, sorted by number, so that iteration has the same order in every run.
 #[derive(Debug, Default)]
 pub(super) struct Regions {
     records: BTreeMap<RegionId, Record>,
@@ -276,7 +277,7 @@ impl Regions {
         self.records.insert(id, record);
     }
 
-    /// Takes a region off the books.
+    /// Removes a region from the table.
     pub fn remove(&mut self, id: RegionId) -> Record {
         let record = self.records.remove(&id).expect("SCHED-8: an unfinished region has a record");
         assert!(!record.is_downstream(), "LIFE-1: {id} ends downstream, and nobody said so");
@@ -295,7 +296,7 @@ impl Regions {
         again
     }
 
-    /// Lets something happen to a region (LIFE-1).
+    /// Applies a change to a region's life (LIFE-1).
     pub fn change(&mut self, id: RegionId, change: Change) {
         let record = self.records.get_mut(&id).expect("SCHED-8: it is unfinished");
         let before = (record.is_downstream(), record.is_parked());
@@ -315,7 +316,7 @@ impl Regions {
         readers.into_iter().for_each(|reader| self.change(reader, Change::GoStale));
     }
 
-    /// Takes all regions off the books, wherever they are.
+    /// Removes all regions from the table, whatever their state.
     pub fn take_all(&mut self) -> impl Iterator<Item = Record> + use<> {
         (self.downstream, self.parked) = (0, 0);
         std::mem::take(&mut self.records).into_values()
@@ -326,7 +327,7 @@ impl Regions {
         self.records.get(id)
     }
 
-    /// The record of an unfinished region, to change what is not its life.
+    /// The record of an unfinished region, to change its other fields; its life changes by `change` only.
     pub fn at(&mut self, id: RegionId) -> &mut Record {
         self.records.get_mut(&id).expect("SCHED-8: it is unfinished")
     }

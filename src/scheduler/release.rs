@@ -1,10 +1,11 @@
-//! What nobody can reach goes: lazy values are never computed, and residency is told of the others' ends.
+//! Removes unreachable values: lazy ones are never computed, and residency is told of the end of the others.
 //!
 //! In: values that lost a handle, a user, a gather or a region; regions that left downstream. Out: `Retire`, or an end
-//! that a region says when it is sent; what ended too soon, once more. Must hold: SCHED-5; ENDS-2 to ENDS-4; a value's end is
-//! told behind all regions that read it, so only where these keep an order.
+//! that a region announces when it is sent; values that ended too early are made or sent again. Must hold: SCHED-5;
+//! ENDS-2 to ENDS-4; a value's end is told after all regions that read it, and only if these regions run in a known
+//! order.
 
-use super::ends::{How, Left};
+use super::ends::{EndedValue, How};
 use super::graph::{Entries, Home, Live};
 use super::state::State;
 use super::story::What;
@@ -15,10 +16,10 @@ use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
 
 impl State {
-    /// Deletes what nobody can reach, from these values on towards their arguments.
+    /// Removes those of these values that are unreachable, and then their arguments that become unreachable by that.
     pub(super) fn release(&mut self, mut work: Entries, out: &mut Vec<SchedulerInstruction>) {
         while let Some(at) = work.pop() {
-            // It may have gone by another way since it was put on the list.
+            // The entry may have been removed since it was put on the list.
             if self.graph.try_get(at).is_none_or(|live| live.reachable()) {
                 continue;
             }
@@ -34,7 +35,7 @@ impl State {
             let settled = match live.home {
                 Home::Coming(region) => {
                     if live.gathers.is_empty() && live.regions.is_empty() {
-                        self.idle.push(region);
+                        self.recheck.push(region);
                     }
                     false
                 }
@@ -53,8 +54,8 @@ impl State {
         }
     }
 
-    /// Whether the unfinished regions that read a value keep an order, so that one of them is the last: they are one
-    /// session's, and none is late. Where they do not, the value's end is told once the others have ended.
+    /// Whether the unfinished regions that read a value run in a known order, so that one of them is the last: they
+    /// belong to one session, and none may run late. If not, the value's end is told once the others have ended.
     fn read_in_order(&self, live: &Live) -> bool {
         let first = live.regions.iter().find_map(|id| self.regions.get(id));
         first.is_none_or(|record| self.read_only_by(live, record.region.session))
@@ -66,7 +67,7 @@ impl State {
         readers.all(|record| record.region.session == session && !record.may_be_late())
     }
 
-    /// A region reads a value no more, and does not end it if it has not yet.
+    /// Removes a region from a value's readers. If the region would have announced the value's end, it no longer does.
     pub(super) fn read_no_more(&mut self, id: RegionId, value: ValueId) -> NodeIndex {
         let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
         self.graph[at].regions.retain(|r| *r != id);
@@ -74,7 +75,7 @@ impl State {
         at
     }
 
-    /// Removes a lazy value and hands its arguments on.
+    /// Removes a lazy value and adds its arguments to `work`.
     fn forget_lazy(&mut self, at: NodeIndex, is_dead: bool, work: &mut Entries) {
         let arguments = self.graph.detach(at);
         if is_dead {
@@ -85,7 +86,7 @@ impl State {
         work.extend(arguments);
     }
 
-    /// Tells residency that a value ends: after the last to arrive of the unfinished regions that read or make it.
+    /// Tells residency that a value ends, after the last of the unfinished regions that read or make it.
     fn retire(&mut self, at: NodeIndex, out: &mut Vec<SchedulerInstruction>) {
         let live = &self.graph[at];
         let value = live.node.value;
@@ -93,8 +94,8 @@ impl State {
             Home::Coming(region) => Some(region),
             _ => None,
         };
-        // A reader that waits, for the first time or again, arrives after all that were sent; those arrive as they were
-        // sent, which is not how they were cut where one was parked or goes again.
+        // Order in which the regions reach residency: the maker; then readers that were sent, by their turn, which
+        // differs from the order of cutting if a region was parked or repeated; then readers that still wait.
         let rank = |id: RegionId| {
             let record = self.regions.get(&id)?;
             Some(match record.turn() {
@@ -117,15 +118,15 @@ impl State {
         }
     }
 
-    /// A region has left downstream, and what residency was told to end with it has ended. A value that was made or sent
-    /// again meanwhile has lost its bytes by that: if a region that waits reads it, it comes once more. `error`: the region
-    /// failed.
+    /// A region has left downstream, so the values that residency was told to end with it have ended. A value that was
+    /// made or sent again meanwhile has lost its new bytes by that: if a waiting region reads it, it is made or sent
+    /// once more. `error` is set if the region failed.
     pub(super) fn ends_happen(&mut self, id: RegionId, error: Option<&Error>, out: &mut Vec<SchedulerInstruction>) {
-        for Left { value, is_former } in self.ends.leave(id) {
+        for EndedValue { value, is_former } in self.ends.leave(id) {
             let Some(at) = self.graph.find(value) else { continue };
             let live = &self.graph[at];
             if matches!(live.home, Home::Coming(maker) if self.regions[&maker].waits()) {
-                // It is made after that: its new life has no end yet.
+                // A waiting region will make the value again: its new life has no end yet.
                 self.ends.made_again(value);
                 continue;
             }
@@ -134,7 +135,7 @@ impl State {
             }
             let reads_it = |reader: &RegionId| self.regions[reader].waits() || error.is_some() && *reader == id;
             if !live.reachable() && !live.regions.iter().any(reads_it) {
-                // Only regions downstream read it, and residency keeps it for these.
+                // Only regions downstream still read the value, and residency keeps its bytes until they end.
                 if self.ends.is_untold(value) {
                     self.ends.tell(value, None);
                 }
@@ -147,14 +148,14 @@ impl State {
         }
     }
 
-    /// Residency has ended a value that is needed still: its host data is sent anew; what lived on a device alone is made
-    /// again. Returns the value with its error where neither can be.
+    /// Restores a value that residency has ended though it is still needed: host data is sent again, and a value that
+    /// only a device had is computed again. Returns the value with its error if neither is possible.
     fn bring_back(&mut self, at: NodeIndex, error: &Error) -> Option<(NodeIndex, Error)> {
         let live = &mut self.graph[at];
         live.known = false;
         let is_elsewhere = live.host.is_some() || !matches!(live.home, Home::Here);
         let is_made = matches!(live.home, Home::Coming(maker) if !self.regions[&maker].waits());
-        live.spent = (live.host.is_none() && is_made).then(|| error.clone());
+        live.pending_loss = (live.host.is_none() && is_made).then(|| error.clone());
         if is_elsewhere || self.make_again(at) {
             return None;
         }
@@ -162,8 +163,8 @@ impl State {
         Some((at, error.clone().with_device(name)))
     }
 
-    /// Restores the inputs of a region that goes again of which residency was told that they end: with the attempt that
-    /// failed, or since. Returns what cannot be had any more.
+    /// Restores those inputs of a repeated region whose end residency was told of, with the failed attempt or since.
+    /// Returns the inputs that cannot be restored.
     pub(super) fn restore_ended(&mut self, again: RegionId, error: &Error) -> Vec<(NodeIndex, Error)> {
         let inputs: SmallVec<[(ValueId, bool); 4]> =
             self.regions[&again].region.inputs.iter().map(|input| (input.value, input.dies)).collect();
@@ -174,7 +175,7 @@ impl State {
                 failed.extend(self.bring_back(at, error));
                 self.ends.made_again(value);
             }
-            // What the region does not end itself is told to end once more.
+            // An input that died in the failed attempt dies in this one.
             if dies && self.ends.is_untold(value) {
                 self.ends.say(value, again, How::InPlace);
             }
@@ -183,8 +184,8 @@ impl State {
     }
 }
 
-/// The error of a value whose end was told before it was made again, and that ended too soon for a region that is
-/// repeated.
+/// The error of a value that was made again and then freed by an end told for its former life, before a repeated region
+/// read it.
 fn ended_too_soon() -> Error {
     Error::new(ErrorKind::DeviceLost, "the value was made again for a region that is repeated, and ended before it")
 }

@@ -1,8 +1,8 @@
-//! What an op uses of a device's memory at a time, however its region is cut into kernels.
+//! Computes how much of a device's memory an op needs at a time, however its region is cut into kernels.
 //!
-//! In: an op, the sizes of its arguments and of its value. Out: bytes of its memory. Must hold: a function of these and
-//! of the device's numbers alone, so that placement is, too. What is read or written at the flat index alone passes
-//! through the device a segment at a time; all of the rest has to be there at once.
+//! In: an op, the sizes of its arguments and of its value. Out: bytes of device memory. Must hold: a function of these
+//! and of the device's constants alone, so that placement is, too. An array that is read or written at the flat index
+//! only passes through the device a segment at a time; all other arrays have to be resident at once.
 
 use super::cut::{Cut, Dep};
 use crate::contract::device::DeviceInfo;
@@ -11,13 +11,13 @@ use crate::graph::{DType, Meta, Op, OpClass, Reads};
 use crate::kernels::{fft, matmul};
 use rustc_hash::FxHashSet;
 
-/// Why an op runs on the host whose operands, all together, are more than the device may hold.
+/// The reason if an op runs on the host because its operands together exceed the device's memory.
 pub(super) const NO_ROOM: &str = "its operands do not fit the device's memory together";
 
-/// Why an op runs on the host whose kernel binds too much.
+/// The reason if an op runs on the host because its kernel would bind too many buffers.
 pub(super) const NO_BINDINGS: &str = "its arrays lie in more pieces of memory than a kernel of this device binds";
 
-/// Why a factorisation runs on the host whose kernels would take too many turns.
+/// The reason if a factorisation runs on the host because its matrix has too many rows.
 pub(super) const TOO_TALL: &str = "its matrix has more rows than the loops of a kernel may take";
 
 /// Whether an op's matrices, if it is a factorisation, have more rows than its kernels take.
@@ -41,7 +41,7 @@ pub(super) fn fits(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, de
     let scratch = scratch_words(op, dtypes, lengths, meta);
     let all = lengths.iter().map(|&n| n as u64).sum::<u64>() + meta.elements() as u64 + scratch;
     let slabs = (lengths.len() as u64 + 2) * device.slab_bytes_max();
-    // Nearly everything is far from it: elements take up to 8 bytes, rounded up by an eighth.
+    // A cheap upper bound, enough for nearly all ops: elements take up to 8 bytes, rounded up by an eighth.
     if all.saturating_mul(9).saturating_add(slabs) <= device.memory_bytes {
         return true;
     }
@@ -50,7 +50,7 @@ pub(super) fn fits(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, de
 
 fn bytes_at_a_time(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> u64 {
     let own = meta.elements();
-    // Scans, sorts and scatters are of one segment here: longer ones run on the host anyway.
+    // On a device, scans, sorts and scatters work on one segment; longer ones run on the host anyway.
     let facts = op.facts();
     let (folds_in_turn, writes_in_turn) = match facts.class {
         OpClass::Element => (false, true),
@@ -63,7 +63,7 @@ fn bytes_at_a_time(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, de
         let in_turn = match facts.reads(n) {
             Reads::Same | Reads::Expanded | Reads::Index => length == own,
             Reads::Folded => folds_in_turn,
-            // It is there as the value.
+            // The base is overwritten in place and is counted as the op's value.
             Reads::Base => return 0,
             Reads::Number
             | Reads::Moved
@@ -138,7 +138,7 @@ pub(super) fn scratch_words(op: &Op, dtypes: &[DType], lengths: &[usize], meta: 
     }
 }
 
-/// Whether a value of a cut is computed from no array: random numbers, ranges, and what is made of them alone.
+/// Whether a value of a cut is computed without reading a stored array: random numbers, ranges, and ops on these alone.
 pub(super) fn is_made_of_nothing(cut: &Cut, dep: Dep) -> bool {
     let mut work = vec![dep];
     let mut seen = FxHashSet::default();

@@ -55,7 +55,8 @@ impl Runner {
         self.publish();
     }
 
-    /// Why a region was cut and placed, the arrows from its segment and to its device, and those to gathers.
+    /// Writes why a region was cut and placed, and the timeline's arrows: from its segment, to its device, and to
+    /// gathers.
     fn record(&self, instruction: &SchedulerInstruction, at_ns: u64) {
         if let SchedulerInstruction::Resolve { gather, .. } = instruction {
             self.timeline.flow_start(Lane::Scheduler, flow::to_gather(*gather), at_ns);

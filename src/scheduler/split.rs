@@ -1,8 +1,8 @@
-//! A region that failed as a whole is taken apart, so that a failure stays with what needs what failed.
+//! Splits a failed region into independent parts, so that only the part at fault fails.
 //!
 //! In: a region that could not be planned, or that found no memory. Out: regions of its parts that share no node, each
-//! sent again. Must hold: a region is taken apart once; its parts read what it read, have its place in the order of
-//! cutting, and end nothing themselves.
+//! sent again. Must hold: a region is taken apart once; its parts read the same inputs, have its place in the order of
+//! cutting, and end no value.
 
 use super::cancel::joined;
 use super::completion::move_to;
@@ -16,8 +16,8 @@ use crate::ids::{RegionId, ValueId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 impl State {
-    /// Sends the parts of a failed region that somebody needs again. False where there is one part, where it was
-    /// repeated or taken apart before, or where something that ended with it is not there any more.
+    /// Queues the parts of a failed region that are still needed. Returns false if the region has only one part, was
+    /// repeated or split before, or has an input that ended and cannot be sent again.
     pub(super) fn take_apart(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) -> bool {
         let record = &self.regions[&id];
         if record.attempt != Attempt::First {
@@ -27,7 +27,7 @@ impl State {
         let all = parts(&record.region);
         let count = all.len();
         let (parts, unneeded): (Vec<_>, Vec<_>) = all.into_iter().partition(|part| part.iter().any(is_needed));
-        // Of what nobody holds any more, residency was told that it ends: with this region, one behind it, or before.
+        // Whether residency was told, or will be told, of an input's end, and the host has no copy of it.
         let is_spent = |value: ValueId| {
             let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
             !self.ends.is_untold(value) && (live.host.is_none() || !matches!(live.home, Home::Here))
@@ -40,7 +40,7 @@ impl State {
             let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
             live.regions.retain(|r| *r != id);
             if self.ends.is_told(input.value) {
-                // Its host data is sent anew, and it ends when nobody reads it any more.
+                // Its host data is sent again. It ends when no region reads it any more.
                 live.known = false;
                 self.ends.made_again(input.value);
             }
@@ -48,13 +48,13 @@ impl State {
         for (number, wanted) in parts.iter().enumerate() {
             self.send_part(&whole, number, wanted);
         }
-        self.never_made(unneeded.into_iter().flatten().collect(), out);
+        self.fail_unneeded(unneeded.into_iter().flatten().collect(), out);
         let inputs = whole.region.inputs.iter().filter_map(|input| self.graph.find(input.value)).collect();
         self.release(inputs, out);
         true
     }
 
-    /// Queues the part of a region that makes these values. What a region with outputs brings are some of these.
+    /// Queues the part of a region that makes these values. A region with outputs reads back only some of its outputs.
     fn send_part(&mut self, whole: &Record, number: usize, wanted: &FxHashSet<ValueId>) {
         let again = self.regions.take_numbers(1);
         let mut region = part_of(&whole.region, wanted);
@@ -75,7 +75,7 @@ impl State {
     }
 }
 
-/// The outputs of a region, grouped by whether anything in the region is common to what makes them.
+/// The outputs of a region, grouped so that groups share no node.
 fn parts(region: &Region) -> Vec<FxHashSet<ValueId>> {
     let joined = joined(region, false);
     let mut numbers: FxHashMap<usize, usize> = FxHashMap::default();

@@ -3,13 +3,15 @@
 //! What each kind of event does stands beside this file: `ingest` (segments, into the `graph`), `cut` (what runs),
 //! `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size),
 //! `passing` (what is computed and not kept), `demand` (gathers), `fairness` (whose turn), `completion` and `taint`
-//! (what happened to it), `release` (what nobody can reach any more), `cancel` (what nobody needs any more), `parking`
-//! (what nobody waits for at present), `keeping` (what that and lazy values keep in memory), `lineage` (what was lost,
-//! again), `opening` (a GPU on demand) and `story` (what happened to a value).
+//! (what happened to it), `release` (unreachable values), `cancel` (regions whose outputs are no longer needed),
+//! `parking` (regions that no gather waits for at present), `keeping` (memory that parked regions and lazy values
+//! hold), `lineage` (lost values are computed again), `opening` (a GPU on demand) and `story` (a log of each value's
+//! transitions, for tests).
 //!
-//! `State` owns parts, whose tables only their own methods change: the devices (`fleet`), which values are live (`graph`), when these end
-//! (`ends`), the open gathers (`demand`), the unfinished regions (`regions`), the turns (`fairness`), the limits on what
-//! waits (`keeping`), the device that is still to come (`opening`), credits and counts (`ledger`).
+//! `State` is made of parts, and only a part's own methods change its tables: the devices (`fleet`), the live values
+//! (`graph`), when they end (`ends`), the open gathers (`demand`), the unfinished regions (`regions`), the turns
+//! (`fairness`), the limits on lazy values and parked regions (`keeping`), the device that is not open yet (`opening`),
+//! credits and counts (`ledger`).
 
 use super::cut::Scratch;
 use super::demand::Demands;
@@ -43,19 +45,20 @@ pub struct State {
     pub(super) opening: Opening,
     /// Regions that may be downstream at a time.
     pub(super) credits: usize,
-    /// What may be left waiting, and what came to it.
+    /// Limits on lazy values and parked regions, and the bytes added to what they keep in memory since it was last
+    /// counted.
     pub(super) kept: Kept,
     /// The live values.
     pub(super) graph: LiveGraph,
     pub(super) sessions: FxHashMap<SessionId, Session>,
     /// The open gathers.
     pub(super) demands: Demands,
-    /// The values that end, and who tells residency.
+    /// The values that end, and which region tells residency of each end.
     pub(super) ends: Ends,
     /// The unfinished regions.
     pub(super) regions: Regions,
-    /// Regions that make lost values again, by their place in the order of cutting, until the device has said whether
-    /// it serves again.
+    /// Regions that compute lost values again, by their place in the order of cutting. Cleared once the device has
+    /// reported whether it serves again.
     pub(super) again: FxHashMap<u64, RegionId>,
     /// Which session sends its next region.
     pub(super) turns: Turns,
@@ -64,17 +67,18 @@ pub struct State {
     /// When the latest segment was cut.
     pub(super) latest_ns: u64,
     pub(super) phase: Phase,
-    /// Regions of which an output was let go of before it was made: they are looked at when the event is through.
-    pub(super) idle: Vec<RegionId>,
+    /// Regions that lost a reader or a handle of an output before they ran. At the end of the event, those that are no
+    /// longer needed are dropped.
+    pub(super) recheck: Vec<RegionId>,
     pub(super) scratch: Scratch,
     pub(super) log: Log,
-    /// Credits, and what was counted.
+    /// Credits and counters.
     pub(super) ledger: Ledger,
-    /// A test has loops computed as they were recorded.
+    /// Set by tests: loops are not turned into kernels that loop, but computed as they were recorded.
     pub(super) never_rolls: bool,
 }
 
-/// How far the runtime is.
+/// Whether the runtime runs, drains or has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Running,
@@ -93,18 +97,19 @@ pub(super) struct Session {
     pub gathers: FxHashSet<GatherId>,
     /// Values that it recorded: first and one past the last number.
     pub values: std::ops::Range<u64>,
-    /// Values that its segments left lazy (some have gone since).
+    /// Values that its segments left lazy. The list may name values that were computed or removed since.
     pub lazy: Vec<ValueId>,
-    /// How many of them other sessions' lazy values kept when they were last looked through, and none was held here.
+    /// The number of lazy values at the last search that found none held by this session's program: lazy values of
+    /// other sessions keep them alive. The next search waits until the list has doubled.
     pub lazy_of_others: usize,
-    /// Regions of it that were parked (some are not any more).
+    /// Regions of this session that were parked. The list may name regions that are not parked any more.
     pub parked: Vec<RegionId>,
-    /// Their nodes.
+    /// Nodes in the regions of `parked`.
     pub parked_nodes: usize,
-    /// Bytes that came to what its parked regions keep, since that was counted.
-    pub kept_bytes: u64,
-    /// Bytes that came to what its lazy values keep of what its program let go of, since that was counted.
-    pub left_bytes: u64,
+    /// Bytes added to what its parked regions keep in memory, since that was last counted.
+    pub kept_by_parked_bytes: u64,
+    /// Bytes of dropped values that its lazy values keep, added since that was last counted.
+    pub kept_by_lazy_bytes: u64,
     /// It has ended.
     pub closed: bool,
 }
@@ -121,13 +126,13 @@ impl Session {
             lazy_of_others: 0,
             parked: Vec::new(),
             parked_nodes: 0,
-            kept_bytes: 0,
-            left_bytes: 0,
+            kept_by_parked_bytes: 0,
+            kept_by_lazy_bytes: 0,
             closed: false,
         }
     }
 
-    /// A session of which only regions are left.
+    /// A session that has ended while regions of it are still unfinished.
     pub(super) fn ended() -> Session {
         Session { closed: true, ..Session::new(Arc::from("ended"), 1) }
     }
@@ -138,7 +143,7 @@ impl Session {
     }
 }
 
-/// How many regions one becomes at most when it is taken apart.
+/// Most parts into which one failed region is split.
 pub(super) const PARTS_MAX: usize = 64;
 
 impl State {
@@ -162,7 +167,7 @@ impl State {
             next_segment: 0,
             latest_ns: 0,
             phase: Phase::Running,
-            idle: Vec::new(),
+            recheck: Vec::new(),
             scratch: Scratch::default(),
             log: Log::default(),
             ledger: Ledger::default(),
@@ -200,14 +205,14 @@ impl State {
             SchedulerEvent::Explained { gather, text } => self.resolve(gather, Ok(Delivered::Text(text)), out),
             SchedulerEvent::ShutdownAsked => {
                 self.phase = Phase::Draining;
-                // Handles ask for nothing any more.
-                self.idle.extend(self.regions.ids());
+                // While the runtime drains, handles no longer keep a value needed: each region is checked again.
+                self.recheck.extend(self.regions.ids());
             }
             SchedulerEvent::DeadlinePassed => self.fail_everything(out),
         }
-        self.drop_idle(out);
+        self.drop_unneeded_regions(out);
         self.limit_kept(out);
-        self.drop_idle(out);
+        self.drop_unneeded_regions(out);
         self.ledger.tell_charges(out);
         self.pump(out);
         if self.phase == Phase::Draining && self.regions.is_empty() && self.demands.is_empty() {
@@ -236,7 +241,7 @@ impl State {
         self.ledger.totals()
     }
 
-    /// Entries of each table, by its name, and what the tables that never shrink have room for: what grows with the
+    /// Entries of each table by name, and the capacity of tables that never shrink. A number that grows with all
     /// sessions or regions that ever existed is a leak.
     #[cfg(test)]
     pub(crate) fn tables(&self) -> Vec<(&'static str, usize)> {
@@ -252,12 +257,12 @@ impl State {
             ("scheduler keepers", self.kept.len()),
             ("scheduler charges", self.ledger.len()),
             ("scheduler ends", self.ends.len()),
-            ("scheduler idle", self.idle.len()),
+            ("scheduler recheck", self.recheck.len()),
             ("scheduler turns", self.turns.len()),
         ]
     }
 
-    /// Whether users' events wait within it for a device to be opened (SCHED-11).
+    /// Whether events from users are held back until a device is open (SCHED-11).
     pub fn is_opening(&self) -> bool {
         self.opening.is_waiting()
     }
@@ -291,13 +296,13 @@ impl State {
         (downstream, self.regions.len() - downstream - self.regions.parked())
     }
 
-    /// Regions that nobody waits for, and that somebody may ask for yet.
+    /// Parked regions.
     #[cfg(test)]
     pub fn parked(&self) -> usize {
         self.regions.parked()
     }
 
-    /// Once stopped, whatever still arrives is refused and its credit given back.
+    /// After the stop, every event is refused and its credits are given back.
     fn handle_stopped(&mut self, event: SchedulerEvent, out: &mut Vec<SchedulerInstruction>) {
         match event {
             SchedulerEvent::SegmentCut { session, records, .. } => self.refuse(session, records, out),
@@ -309,7 +314,7 @@ impl State {
     }
 }
 
-/// The error of what is asked for after shutdown began.
+/// The error of a request that arrives after shutdown began.
 pub(super) fn shutting_down() -> Error {
     Error::new(ErrorKind::Shutdown, "the runtime is shutting down and takes no new work")
 }

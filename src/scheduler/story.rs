@@ -1,6 +1,7 @@
-//! What happened to each value lately: a bounded log, rendered by `State::story`.
+//! A bounded log of the latest transitions of values, rendered by `State::story`.
 //!
-//! In: notes from every transition. Out: lines, for tests: other builds take no notes. Must never change what is done.
+//! In: a note for each transition. Out: lines of text, for tests; other builds log nothing. Must never change what the
+//! scheduler does.
 
 use crate::ids::{GatherId, RegionId, ValueId};
 #[cfg(test)]
@@ -47,7 +48,7 @@ impl Log {
 
 #[cfg(test)]
 impl State {
-    /// What is known of a value, and what happened to it lately, for people.
+    /// A readable text: the state of a value, and its latest transitions.
     pub fn story(&self, value: ValueId) -> String {
         let mut text = format!("{value}:");
         match self.graph.get(value) {

@@ -1,4 +1,4 @@
-//! The turn of a loop that a tape's limit has cut.
+//! Leaves an incomplete turn of a loop to the next segment, if a tape's limit cut the loop within it.
 //!
 //! In: the values that a segment recorded. Out: how many of them belong to whole turns. Must hold: a function of the
 //! session's own program (TAPE-2). The rest of the turn stays lazy and is computed with the next segment, so that each
@@ -14,12 +14,13 @@ use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 
-/// Turns that are looked at.
+/// Turns that are compared.
 const TURNS: usize = 3;
 
 impl State {
-    /// What a segment that ends at its limit of nodes computes: all that the program holds, and of a loop what the last whole
-    /// turn left.
+    /// The roots of a segment that ends at its limit on nodes: its lazy values that the program holds. If the segment
+    /// ends within a turn of a loop, the values of that incomplete turn are left out, and the values that it reads of
+    /// the turn before are added.
     pub(super) fn limit_roots(&self, recorded: &[ValueId]) -> Entries {
         let entries: Vec<Option<NodeIndex>> = recorded.iter().map(|value| self.graph.find(*value)).collect();
         let place_of: FxHashMap<NodeIndex, usize> =
@@ -40,8 +41,8 @@ impl State {
         entries[..end].iter().enumerate().filter_map(is_root).collect()
     }
 
-    /// How many of these nodes are there up to the end of the last whole turn: all, where they are no loop's. A turn begins
-    /// where the fewest values go from one to the next.
+    /// The number of nodes up to the end of the last whole turn; all of them, if they are not a loop. A turn begins
+    /// where the fewest values go from one turn to the next.
     fn whole_turns(&self, entries: &[Option<NodeIndex>], last_user: &[usize]) -> usize {
         let count = entries.len();
         let node = |place: usize| entries[place].map(|at| &self.graph[at].node);

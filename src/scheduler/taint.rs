@@ -9,7 +9,7 @@ use crate::ids::ValueId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-/// One for each node of a region.
+/// One entry for each node of a region.
 pub(super) type Errors = SmallVec<[Option<Error>; 8]>;
 
 /// The error of each node: of its first operand that has one, else its own.
@@ -75,7 +75,7 @@ pub(super) fn prune(region: &mut Region, inputs: &[Option<Error>], errors: &[Opt
         needed[position - 1]
     });
     if position > region.nodes.len() {
-        // Its turns are not alike any more.
+        // The turns may differ now, so the region is not a loop any more.
         region.turns = 1;
     }
     for node in &mut region.nodes {

@@ -23,7 +23,7 @@ impl State {
             }
             let in_region = !live.regions.is_empty() || matches!(live.home, Home::Coming(_));
             let kept = live.reachable() || !live.gathers.is_empty() || in_region;
-            // The end of a segment that waits for a device is still to be looked at.
+            // A segment that waits for a device has not released its dropped values yet.
             assert!(kept || self.opening.is_waiting(), "SCHED-5: nobody keeps {value}");
             for id in &live.regions {
                 let record = self.regions.get(id).unwrap_or_else(|| panic!("SCHED-8: {value} is read by region {id}"));

@@ -1,4 +1,4 @@
-//! Parts of a live value's entry: its readback, the devices that have had it, and what was computed in passing for it.
+//! Parts of a live value's entry: its readback, the devices that have had it, and the cost of its recomputations.
 //!
 //! In: what happens to the value. Out: answers. Must hold: only the methods here change these.
 
@@ -8,29 +8,29 @@ use crate::ids::{DeviceId, RegionId};
 /// How a value is brought to host memory.
 #[derive(Debug, Default)]
 pub(super) struct Readback {
-    /// The region that brings it, until it has arrived.
+    /// The region that reads it back, until the data has arrived.
     region: Option<RegionId>,
     /// The readback failed: while the region is unfinished, it may be repeated.
     error: Option<Error>,
 }
 
 impl Readback {
-    /// The region that brings the value, until it has arrived.
+    /// The region that reads the value back, until the data has arrived.
     pub fn region(&self) -> Option<RegionId> {
         self.region
     }
 
-    /// Whether this region brings the value.
+    /// Whether this region reads the value back.
     pub fn is_by(&self, region: RegionId) -> bool {
         self.region == Some(region)
     }
 
-    /// Why the value does not arrive, once no region may repeat its readback.
+    /// The error of the readback, once no region may repeat it.
     pub fn lost_on_the_way(&self) -> Option<&Error> {
         self.error.as_ref().filter(|_| self.region.is_none())
     }
 
-    /// A region is to bring the value; what failed before does not matter.
+    /// A region will read the value back. An earlier failure is forgotten.
     pub fn ask(&mut self, region: RegionId) {
         *self = Readback { region: Some(region), error: None };
     }
@@ -40,7 +40,7 @@ impl Readback {
         *self = Readback::default();
     }
 
-    /// The region does not bring the value any more.
+    /// The region no longer reads the value back.
     pub fn withdraw(&mut self) {
         self.region = None;
     }
@@ -57,7 +57,7 @@ impl Readback {
         }
     }
 
-    /// Those who wait were told of the failure.
+    /// All gathers were told of the failure.
     pub fn forget_error(&mut self) {
         self.error = None;
     }
@@ -94,7 +94,7 @@ impl Places {
     }
 }
 
-/// What a lazy value was computed for without being written out.
+/// The cost of computing a lazy value inside kernels without storing it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Passing {
     passed: bool,
