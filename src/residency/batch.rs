@@ -21,7 +21,7 @@ pub(super) struct Open {
     pub(super) fills: Vec<(Key, u32)>,
     /// Readbacks in it.
     pub(super) transfers: Vec<Transfer>,
-    /// What its uploads and dispatches take, estimated; copies are charged when their time is known.
+    /// Estimated microseconds of its uploads and dispatches. Copies are charged when the device reports their time.
     pub(super) work_us: f64,
 }
 
@@ -38,11 +38,11 @@ impl State {
         Open::new(BatchId(self.new_number()), region, session)
     }
 
-    /// Queues what was collected for the device, if it is anything, and leaves an empty batch in its place.
-    /// `service`: it does not belong to its region's own work.
+    /// Queues the batch for its device, unless it is empty, and leaves a new, empty one in its place. `service` marks a
+    /// batch that is not part of its region's own work.
     pub(super) fn close(&mut self, d: usize, open: &mut Open, service: bool) {
         if open.commands.is_empty() {
-            // Slots of empty values need no command: nothing can fail.
+            // A batch without commands is not sent and cannot fail. Its fills, slots of empty values, are done.
             for (key, segment) in std::mem::take(&mut open.fills) {
                 self.finish_fill(d, key, segment, open.id);
             }

@@ -1,4 +1,4 @@
-//! The end of a plan: outputs, fault words and readbacks, and what the end of it sets free.
+//! Ends a plan: completes its outputs, reads back fault words and results, and releases its inputs.
 //!
 //! In: a cursor past its steps. Out: the last commands of its batch; plans that its outputs make ready.
 //! Must hold: RES-5, an output that others may use from now on is complete.
@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
 
 impl State {
-    /// Outputs that share a buffer with another value get their own copy; all must then exist.
+    /// Copies outputs that share a buffer with another value, and checks that all outputs exist.
     pub(super) fn finish_outputs(
         &mut self,
         d: usize,
@@ -84,7 +84,7 @@ impl State {
         }
     }
 
-    /// All of a plan has been emitted.
+    /// All commands of a plan have been emitted.
     pub(super) fn placed(&mut self, d: usize, mut cursor: Cursor, out: &mut Vec<ResidencyInstruction>) {
         let plan = cursor.plan.clone();
         self.close(d, &mut cursor.open, false);
@@ -98,7 +98,7 @@ impl State {
         self.finish_if_done(plan.region, out);
     }
 
-    /// A value can be used from now on.
+    /// Marks a value as placed. Plans that waited for it may become ready.
     pub(super) fn value_made(&mut self, key: Key) {
         let Some(value) = self.values.get_mut(&key) else { return };
         value.status = Status::Placed;
@@ -116,7 +116,7 @@ impl State {
         self.forget_if_dead(key);
     }
 
-    /// A plan needs its inputs no more.
+    /// Removes a plan from the users of its inputs.
     pub(super) fn release_inputs(&mut self, plan: &Plan) {
         for input in &plan.inputs {
             let key = Key::Value(input.value);

@@ -1,7 +1,7 @@
-//! What comes back: batches done or failed, readbacks, lost devices; and how failure spreads.
+//! Handles reports of devices: batches done or failed, readbacks, losses. Spreads failures.
 //!
-//! In: reports of devices. Out: regions finished or failed, values arrived or lost.
-//! Must hold: a region ends exactly once; what fails takes with it only what was computed from it.
+//! In: reports of devices. Out: regions finished or failed, values arrived or lost. Must hold: a region ends exactly
+//! once; a failure reaches only what was computed from what failed.
 
 use super::device::Flight;
 use super::pool::Pool;
@@ -23,10 +23,10 @@ impl State {
         device_ns: u64,
         out: &mut Vec<ResidencyInstruction>,
     ) {
-        let Some((d, flight)) = self.land(device, batch) else { return };
+        let Some((d, flight)) = self.take_flight(device, batch) else { return };
         self.totals.device_ns += device_ns;
         self.totals.estimated_ns += (flight.work_us * 1e3) as u64;
-        self.devices[d].doubtful.retain(|(buffer, _)| !flight.touched.contains(buffer));
+        self.devices[d].unconfirmed.retain(|(buffer, _)| !flight.touched.contains(buffer));
         for &(key, segment) in &flight.fills {
             self.finish_fill(d, key, segment, batch);
         }
@@ -42,8 +42,9 @@ impl State {
         }
     }
 
-    /// The region that a batch alone ends, if it is the last of that region, which reads nothing that is unfinished and
-    /// cannot fault; and the value that it brings to host memory, whole, with its readback. None if it brings more.
+    /// The region that ends as soon as this batch does: the batch is its last one, the region reads nothing unfinished,
+    /// and it cannot fault. Also returns the value that the batch reads back as a whole, with its readback, if there is
+    /// one. `None` if the batch reads back more than that.
     pub fn ends_alone(&self, device: DeviceId, batch: BatchId) -> Option<(RegionId, Option<(ValueId, Transfer)>)> {
         let d = self.index_of(device)?;
         let flight = self.devices[d].flights.get(&batch).filter(|flight| !flight.service)?;
@@ -65,15 +66,16 @@ impl State {
         }
     }
 
-    /// A batch's session is charged what the batch took; as before, it takes its device for a moment besides.
+    /// Charges a batch's session the time that the batch took, plus the launch overhead that was charged in advance,
+    /// too.
     fn settle_turn(&mut self, d: usize, flight: &Flight, took_us: f64) {
         let device = &mut self.devices[d];
         let batch_us = device.info.costs.launch_us;
         device.turns.settle(flight.session, flight.weight, flight.work_us + batch_us, took_us + batch_us);
     }
 
-    /// Takes a batch off the books of its device.
-    fn land(&mut self, device: DeviceId, batch: BatchId) -> Option<(usize, Flight)> {
+    /// Removes a batch from its device's records.
+    fn take_flight(&mut self, device: DeviceId, batch: BatchId) -> Option<(usize, Flight)> {
         let d = self.index_of(device)?;
         let flight = self.devices[d].flights.remove(&batch)?;
         self.devices[d].in_flight -= 1;
@@ -113,15 +115,15 @@ impl State {
         error: Error,
         out: &mut Vec<ResidencyInstruction>,
     ) {
-        let Some((d, flight)) = self.land(device, batch) else { return };
+        let Some((d, flight)) = self.take_flight(device, batch) else { return };
         let error = error.with_device(self.devices[d].info.name.clone());
         self.undo(d, batch, &flight, &error, out);
         if !flight.service {
             self.settle_turn(d, &flight, flight.work_us);
         }
-        // Its allocations exist, unless it is one of them that failed: batches in flight will tell, else they are
-        // repeated. What it should have freed is dropped again.
-        self.devices[d].doubtful.extend(flight.allocated);
+        // Its allocations exist, unless one of them was what failed. Batches in flight that use them will show it;
+        // otherwise the allocations are repeated. The buffers that it should have freed are dropped once more.
+        self.devices[d].unconfirmed.extend(flight.allocated);
         if error.kind() == ErrorKind::DeviceLost {
             self.stall(d, out);
         }
@@ -131,7 +133,8 @@ impl State {
         }
     }
 
-    /// Contents that a failed batch should have made are not there; what it should have read back won't come.
+    /// Frees the segments that a failed batch should have filled, and fails its readbacks and the regions that depend
+    /// on it.
     fn undo(&mut self, d: usize, batch: BatchId, flight: &Flight, error: &Error, out: &mut Vec<ResidencyInstruction>) {
         for &(key, segment) in &flight.fills {
             let at = self.values.get(&key).and_then(|v| v.segment(d, segment));
@@ -184,7 +187,7 @@ impl State {
         }
     }
 
-    /// A readback failed: who waits for it fails; if it was the only copy, the value is lost.
+    /// A readback failed: the regions and gathers that wait for it fail. If it was the only copy, the value is lost.
     fn arrival_failed(&mut self, key: Key, error: Error, out: &mut Vec<ResidencyInstruction>) {
         let Some(value) = self.values.get_mut(&key) else { return };
         let waiting = std::mem::take(&mut value.collect);
@@ -210,10 +213,10 @@ impl State {
         }
     }
 
-    /// A region fails, with all that was computed from it; nothing happens if it has ended.
+    /// Fails a region and everything that was computed from it. Does nothing if the region has ended.
     pub(super) fn fail_region(&mut self, region: RegionId, error: Error, out: &mut Vec<ResidencyInstruction>) {
         let Some(work) = self.regions.remove(&region) else { return };
-        // Before the region's own end, after which it may be sent again.
+        // Told before the region's own end, because the scheduler may send it again after that.
         if work.phase != Phase::Placed {
             for &value in &work.plan.readbacks {
                 out.push(ResidencyInstruction::ValueArrived { value, data: Err(error.clone()) });
@@ -242,7 +245,7 @@ impl State {
         }
     }
 
-    /// Nothing is placed on a device that is lost before it has said whether it serves again.
+    /// Stops placing on a device that reported a loss, until it reports whether it serves again.
     fn stall(&mut self, d: usize, out: &mut Vec<ResidencyInstruction>) {
         if !std::mem::replace(&mut self.devices[d].stalled, true) {
             out.push(ResidencyInstruction::DeviceStalled(self.devices[d].info.id));
@@ -258,7 +261,7 @@ impl State {
     ) {
         let Some(d) = self.index_of(device) else { return };
         let error = error.with_device(self.devices[d].info.name.clone());
-        // The scheduler hears of the loss itself after all that was lost with it.
+        // The scheduler is told that the device stalled now, and of the loss after everything that was lost with it.
         self.stall(d, out);
         let state = &mut self.devices[d];
         state.pool = Pool::new(&state.info);
@@ -267,8 +270,8 @@ impl State {
         state.prepared.clear();
         state.in_flight = 0;
         state.link_bytes = 0;
-        state.doubtful.clear();
-        state.spent.clear();
+        state.unconfirmed.clear();
+        state.lent_to_drop.clear();
         state.stalled = false;
         let flights = std::mem::take(&mut state.flights);
         let cursors = std::mem::take(&mut state.cursors);
@@ -278,7 +281,7 @@ impl State {
             let share_bytes = std::mem::take(&mut state.info.host_share_bytes);
             self.devices[0].info.take_back(share_bytes);
         }
-        // Slots first: nothing below may give one back to the new pool.
+        // Slots are taken away first: none of them may be put into the new pool below.
         for value in self.values.values_mut() {
             for copy in value.copies.iter_mut().filter(|c| c.device == d) {
                 for segment in &mut copy.segments {
@@ -313,13 +316,13 @@ impl State {
         }
     }
 
-    /// Values that were nowhere else are gone.
+    /// Reports values as lost that no other device and no host copy has.
     fn lose_values(&mut self, error: &Error, out: &mut Vec<ResidencyInstruction>) {
         let mut lost: Vec<Key> = Vec::new();
         for (&key, value) in &self.values {
             let made = matches!(value.status, Status::Placed);
             let spent = value.retired && value.users.is_empty() && !value.awaited;
-            // What a cursor elsewhere is about to use up need not be recoverable any more.
+            // A plan in progress that is the value's last user may have freed segments of it already.
             if made && !spent && !value.is_recoverable() && !self.is_being_used_up(key) {
                 lost.push(key);
             }
@@ -333,7 +336,7 @@ impl State {
         }
     }
 
-    /// Whether a plan that is being placed is the value's last user.
+    /// Whether the value's only user is a plan that is being placed and in which it dies.
     pub(super) fn is_being_used_up(&self, key: Key) -> bool {
         let Some(value) = self.values.get(&key) else { return false };
         let [region] = value.users[..] else { return false };

@@ -1,8 +1,9 @@
 //! Placing a plan: a cursor walks its steps, tile by tile, and fills a batch.
 //!
-//! In: a plan whose inputs exist. Out: a batch of commands, several where the cursor must pause or leaves the device to
-//! others. Must hold: RES-6, a paused cursor waits only for what is certain to come; a step that is tried again after a
-//! pause finds what it had placed, or places it again. Which kernels run, and over what, does not depend on pauses.
+//! In: a plan whose inputs exist. Out: a batch of commands, or several if the cursor has to pause or other sessions
+//! take a turn. Must hold: RES-6, a paused cursor waits only for events that are certain to come; a step that is
+//! retried after a pause finds what it had placed, or places it again. Pauses do not change which kernels run, nor on
+//! which elements.
 
 use super::batch::Open;
 use super::pool::padded;
@@ -25,9 +26,9 @@ pub(super) enum Block {
     Arrival(Transfer),
     /// The whole of a value, from another device.
     HostCopy(Key),
-    /// Fewer bytes draining than this.
+    /// Until fewer bytes than this are draining.
     Draining(u64),
-    /// Memory of other plans in progress: until one more than so many have ended.
+    /// Memory of other plans in progress. The number is that of plans ended so far: it waits until one more has ended.
     Others(u64),
 }
 
@@ -35,7 +36,7 @@ pub(super) enum Block {
 #[derive(Debug)]
 pub(super) enum Stop {
     Wait(Block),
-    /// Its batch is full, and others have their turn.
+    /// Its batch holds a slice of work: other sessions may take a turn.
     Yield,
     Fail(Error),
 }
@@ -45,19 +46,20 @@ pub(super) enum Stop {
 pub(super) struct Cursor {
     pub(super) plan: Arc<Plan>,
     pub(super) keys: Vec<Key>,
-    /// The last step that needs each buffer: its last use, or the first one of who takes over its memory.
+    /// The last step that needs each buffer: its last use, or the first use of the buffer that takes over its memory,
+    /// if that is later.
     ends: Vec<u32>,
-    /// The next step; beyond the steps stand the closing ones.
+    /// The next step. Numbers beyond the plan's steps are its outputs, which are completed at the end.
     pub(super) step: usize,
     pub(super) tile: u32,
     pub(super) open: Open,
     pub(super) blocked: Option<Block>,
-    /// Whether it was found to fit.
+    /// Whether the plan was checked to fit the device.
     checked: bool,
 }
 
 impl Cursor {
-    /// At the beginning of a plan.
+    /// A cursor at the beginning of a plan.
     pub(super) fn new(plan: Arc<Plan>, id: BatchId) -> Cursor {
         let key = |(n, b): (usize, &PlanBuffer)| match b.role {
             Role::Input(value) | Role::Output(value) => Key::Value(value),
@@ -75,21 +77,21 @@ impl Cursor {
         Cursor { plan, keys, ends, step: 0, tile: 0, open, blocked: None, checked: false }
     }
 
-    /// Lets others have their turn, where what comes next would make its batch longer than a slice.
-    fn make_way(&self, next_us: f64, slice_us: f64) -> Result<(), Stop> {
+    /// Returns `Yield` if the next command would make the batch longer than a slice.
+    fn yield_if_full(&self, next_us: f64, slice_us: f64) -> Result<(), Stop> {
         let placed_us = self.open.work_us;
         if placed_us > 0.0 && placed_us + next_us > slice_us { Err(Stop::Yield) } else { Ok(()) }
     }
 }
 
 impl State {
-    /// Places as much of a plan in progress as can be placed now and is its share.
+    /// Places a plan in progress until it ends, has to wait, or has used its slice.
     pub(super) fn advance(&mut self, d: usize, cursor: usize, out: &mut Vec<ResidencyInstruction>) {
         let mut cursor = self.devices[d].cursors.swap_remove(cursor);
         cursor.blocked = None;
         let result = self.run(d, &mut cursor, out);
-        // A batch takes its device for a moment whatever stands in it. An empty one is not sent, and nobody would say
-        // what it took; nor does anybody for what is left of a plan that fails.
+        // Each batch has a launch overhead, whatever its commands. A session is charged only for batches whose time
+        // will be reported: not for empty ones, which are not sent, nor for the rest of a failed plan.
         if !cursor.open.commands.is_empty() && !matches!(result, Err(Stop::Fail(_))) {
             let batch_us = self.devices[d].info.costs.launch_us;
             self.devices[d].turns.lend(cursor.plan.session, cursor.open.work_us + batch_us);
@@ -105,7 +107,8 @@ impl State {
                 self.devices[d].cursors.push(cursor);
             }
             Err(Stop::Fail(error)) => {
-                // What is in the batch moved others' values and buffers: it must run all the same.
+                // The commands so far moved values and buffers of other plans, so the batch has to run even though the
+                // plan failed.
                 self.close(d, &mut cursor.open, true);
                 self.drop_scratch(&cursor.plan);
                 self.devices[d].plan_ended(cursor.plan.session);
@@ -135,7 +138,7 @@ impl State {
                     let tiles = tiles_of(launch, &plan, &self.devices[d])?;
                     let tile_us = launch.estimate_us(&self.devices[d].info.costs) / tiles.unwrap_or(1) as f64;
                     while cursor.tile < tiles.unwrap_or(1) {
-                        cursor.make_way(tile_us, self.slice_us)?;
+                        cursor.yield_if_full(tile_us, self.slice_us)?;
                         let blame = |stop| blamed(stop, launch);
                         self.place_tile(d, cursor, launch, tiles, out).map_err(blame)?;
                         cursor.open.work_us += tile_us;
@@ -146,7 +149,7 @@ impl State {
                 Step::Copy { from, to } => {
                     let shift = self.copy_shift(d, cursor, *from, *to);
                     while cursor.tile < segments_of(plan.buffers[*to as usize].elements, shift) {
-                        cursor.make_way(0.0, self.slice_us)?;
+                        cursor.yield_if_full(0.0, self.slice_us)?;
                         self.place_copy(d, cursor, (*from, *to), shift, out)?;
                         cursor.tile += 1;
                     }
@@ -163,7 +166,7 @@ impl State {
         Ok(())
     }
 
-    /// Makes the plan's own buffers known.
+    /// Adds the plan's buffers to the table of values.
     fn enter_buffers(&mut self, d: usize, cursor: &Cursor) {
         for (buffer, &key) in cursor.plan.buffers.iter().zip(&cursor.keys) {
             let value = self.values.entry(key).or_insert_with(|| Value::new(buffer.dtype, buffer.elements));
@@ -178,7 +181,7 @@ impl State {
         }
     }
 
-    /// Refuses a plan with a step whose own working set is beyond the device's memory, before anything of it is placed.
+    /// Refuses a plan, before any of it is placed, if the working set of one of its steps exceeds the device's memory.
     fn check_fits(&self, d: usize, cursor: &Cursor) -> Result<(), Stop> {
         let (device, plan) = (&self.devices[d], &cursor.plan);
         for step in &plan.steps {
@@ -203,7 +206,8 @@ impl State {
                 .map(|need| self.slot_bytes(d, cursor.keys[need.buffer as usize], need.segment))
                 .map(|bytes| device.pool.charged(bytes))
                 .sum();
-            // What leaves the device under pressure has to lie in host memory.
+            // Under memory pressure, a value's segments are spread over device and host memory: it may not exceed both
+            // together.
             let everywhere = device.info.memory_bytes.saturating_add(self.devices[0].info.budget_bytes);
             let whole = |b: &PlanBuffer| b.elements.saturating_mul(b.dtype.bytes() as u64);
             let written = launch.uses.iter().filter(|used| used.writes).map(|used| &plan.buffers[used.buffer as usize]);
@@ -255,7 +259,7 @@ impl State {
         for need in needs.iter().filter(|n| n.writes) {
             self.drop_part(d, cursor.keys[need.buffer as usize], need.segment);
         }
-        // Segments that only this tile needs are dead before the step is.
+        // Segments that no later tile needs are freed before the step ends.
         if let (Some(tile), Some(count)) = (tile, tiles.filter(|&count| count > 1)) {
             let is_done = |n: &&Need| {
                 let shift = self.shift_of(d, cursor.keys[n.buffer as usize]);
@@ -265,19 +269,21 @@ impl State {
             let dead = needs.iter().filter(|n| launch.faults != Some(n.buffer)).filter(is_tiled).filter(is_done);
             let dead: Vec<Need> = dead.filter(|n| self.dies_at(cursor, n.buffer, cursor.step)).copied().collect();
             for need in dead {
-                self.let_go(d, cursor, need.buffer, need.segment);
+                self.free_segment(d, cursor, need.buffer, need.segment);
             }
         }
         Ok(())
     }
 
-    /// log2 of the elements that one command of a copy step copies: of the shorter segments.
+    /// log2 of the elements that one command of a copy step copies: one segment of the buffer that has the shorter
+    /// ones.
     fn copy_shift(&self, d: usize, cursor: &Cursor, from: u32, to: u32) -> u32 {
         let shift = |buffer: u32| self.shift_of(d, cursor.keys[buffer as usize]);
         shift(from).min(shift(to))
     }
 
-    /// Copies so many elements as `shift` says: all of the shorter segment.
+    /// Emits one command of a copy step, for `1 << shift` elements: a whole segment of the buffer with the shorter
+    /// ones.
     fn place_copy(
         &mut self,
         d: usize,
@@ -289,7 +295,7 @@ impl State {
         let tile = cursor.tile;
         let takes_over = cursor.plan.buffers[to as usize].in_place_of == Some(from) && self.may_take(cursor, from);
         if takes_over && self.is_fresh(d, cursor, to, tile) {
-            // The copy is a renaming.
+            // The target takes over the source's slot, so there is nothing to copy.
             let need = Need { buffer: to, segment: tile, reads: true, writes: true };
             return self.reside(d, cursor, &[need], out).map(drop);
         }
@@ -304,7 +310,7 @@ impl State {
         let ((from_segment, from_offset), (to_segment, to_offset)) = (place(from), place(to));
         let needs = [
             Need { buffer: from, segment: from_segment, reads: true, writes: false },
-            // What was copied into it before stays.
+            // Elements that were copied into the segment before are kept.
             Need { buffer: to, segment: to_segment, reads: to_offset > 0, writes: true },
         ];
         let slots = self.reside(d, cursor, &needs, out)?;
@@ -315,9 +321,9 @@ impl State {
             cursor.open.commands.push(Command::Copy { from, to });
         }
         self.drop_part(d, cursor.keys[to as usize], to_segment);
-        // Short segments of what dies with this step are not kept beside the whole.
+        // If the source dies in this step, each of its segments is freed as soon as it is copied.
         if plan.buffers[to as usize].joined && self.dies_at(cursor, from, cursor.step) {
-            self.let_go(d, cursor, from, from_segment);
+            self.free_segment(d, cursor, from, from_segment);
         }
         Ok(())
     }
@@ -334,7 +340,7 @@ impl State {
     ) -> Result<(), Stop> {
         let needs = [
             Need { buffer: from, segment: 0, reads: true, writes: false },
-            // What other steps put into it stays.
+            // Elements that other steps wrote are kept.
             Need { buffer: to, segment: 0, reads: first > 0, writes: true },
         ];
         let slots = self.reside(d, cursor, &needs, out)?;
@@ -361,8 +367,8 @@ impl State {
         }
     }
 
-    /// Frees a dead buffer's segment; what the scheduler awaits of it is read back first.
-    fn let_go(&mut self, d: usize, cursor: &mut Cursor, buffer: u32, segment: u32) {
+    /// Frees a segment of a dead buffer. It is read back first if the scheduler waits for the value.
+    fn free_segment(&mut self, d: usize, cursor: &mut Cursor, buffer: u32, segment: u32) {
         let key = cursor.keys[buffer as usize];
         if cursor.plan.readbacks.iter().any(|&v| Key::Value(v) == key) {
             self.read_back(d, key, segment, &mut cursor.open);
@@ -370,14 +376,14 @@ impl State {
         self.free(d, key, segment);
     }
 
-    /// Frees what the step that was just placed used last; what it took beyond the budget goes back at once.
+    /// Frees the buffers whose last use was the step that was just placed, and returns memory beyond the budget.
     fn free_dead(&mut self, d: usize, cursor: &mut Cursor) {
         let step = cursor.step - 1;
         for n in 0..cursor.plan.buffers.len() as u32 {
             if self.dies_at(cursor, n, step) {
                 let shift = self.shift_of(d, cursor.keys[n as usize]);
                 for segment in 0..segments_of(cursor.plan.buffers[n as usize].elements, shift) {
-                    self.let_go(d, cursor, n, segment);
+                    self.free_segment(d, cursor, n, segment);
                 }
             }
         }

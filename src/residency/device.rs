@@ -1,7 +1,7 @@
-//! One device as residency sees it: its memory, the plans that are placed on it, the batches that wait for it and those
-//! that are out.
+//! Residency's record of one device: its memory, the plans that are being placed on it, and its batches, prepared and
+//! in flight.
 //!
-//! In: batches that were closed, buffers that no pool holds any more. Out: what its budget, credit and links allow;
+//! In: batches that were closed, buffers that no pool holds any more. Out: limits by its budget, credit and link;
 //! `Release` for those buffers. Must hold: RES-2, RES-4, RES-11, RES-15.
 
 use super::cursor::Cursor;
@@ -21,14 +21,15 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) region: RegionId,
-    /// Whose it is, and its weight.
+    /// The session that it belongs to, and that session's weight.
     pub(super) session: SessionId,
     pub(super) weight: u32,
-    /// What its session was charged for its commands.
+    /// Estimated microseconds that its session was charged for its commands.
     pub(super) work_us: f64,
-    /// It serves others (a move between devices, the rest of a failed region): its end is not the region's.
+    /// It is not part of its region's own work: it moves values between devices, or is the rest of a failed region. Its
+    /// end does not end the region.
     pub(super) service: bool,
-    /// Of a long region.
+    /// It belongs to a long region.
     pub(super) long: bool,
     pub(super) fills: Vec<(Key, u32)>,
     pub(super) transfers: Vec<Transfer>,
@@ -43,20 +44,20 @@ pub(super) struct Flight {
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) batch: Batch,
-    /// Buffers that the device drops once it has the batch, the last that may name them (RES-15).
+    /// Buffers that the device is told to drop right after this batch, the last that may name them (RES-15).
     pub(super) then_drop: Vec<BufferId>,
 }
 
-/// One device as residency sees it.
+/// Residency's record of one device.
 #[derive(Debug)]
 pub(super) struct Device {
     pub(super) info: DeviceInfo,
     /// log2 of 32-bit elements in a segment; `ONE_PIECE_SHIFT` on the host device, where nothing is cut.
     pub(super) shift: u32,
-    /// The same of what is joined.
+    /// The same for joined buffers, whose pieces are as long as a binding can span.
     pub(super) span_shift: u32,
     pub(super) pool: Pool,
-    /// The pool's clock when a while last passed.
+    /// The pool's clock at the last `IdlePassed` event.
     pub(super) idle_mark: u64,
     /// Segments with slots by last use: those in whole buffers, those in slabs.
     pub(super) lru: [BTreeMap<u64, (Key, u32)>; 2],
@@ -66,13 +67,14 @@ pub(super) struct Device {
     pub(super) overdrawn: bool,
     /// Bytes that left their slots and have not arrived in host memory.
     pub(super) draining_bytes: u64,
-    /// Plans whose inputs are all placed, and whose turn it is.
+    /// The sessions whose plans can be placed, and their turns.
     pub(super) turns: Turns,
     /// The plans that are being placed, one of a session at the most.
     pub(super) cursors: Vec<Cursor>,
-    /// Plans that are in progress no more, since the start.
+    /// Plans that have ended on this device, since the start.
     pub(super) cursors_ended: u64,
-    /// The plan that is being placed gets no more memory by waiting for others.
+    /// All plans in progress wait for each other's memory. The one that is being placed may not wait again: it fails if
+    /// it finds none.
     pub(super) last_chance: bool,
     /// Batches that wait for credit.
     pub(super) prepared: VecDeque<Prepared>,
@@ -82,15 +84,15 @@ pub(super) struct Device {
     pub(super) in_flight: usize,
     /// Most batches in flight.
     pub(super) credit: usize,
-    /// Bytes on their way to it and from it, of the batches in flight (RES-11).
+    /// Bytes that the batches in flight move over the link (RES-11).
     pub(super) link_bytes: u64,
-    /// Buffers whose `Allocate` stood in a batch that failed.
-    pub(super) doubtful: Vec<(BufferId, u64)>,
-    /// Lent memory that no segment uses any more, and that the device is to let go of.
-    pub(super) spent: Vec<BufferId>,
-    /// It reported that it is lost; `DeviceLost` is certain to follow, and nothing is sent before.
+    /// Buffers whose `Allocate` was in a batch that failed, so that they may not exist.
+    pub(super) unconfirmed: Vec<(BufferId, u64)>,
+    /// Names of lent memory that no segment uses any more. The device is to drop them.
+    pub(super) lent_to_drop: Vec<BufferId>,
+    /// It reported a failure by loss. Nothing is sent to it until `DeviceLost`, which is certain to follow.
     pub(super) stalled: bool,
-    /// Why it serves no more.
+    /// The error with which it was lost for good.
     pub(super) lost: Option<Error>,
 }
 
@@ -119,8 +121,8 @@ impl Device {
             in_flight: 0,
             credit: info.batches_in_flight_max.min(batches_in_flight).max(1) as usize,
             link_bytes: 0,
-            doubtful: Vec::new(),
-            spent: Vec::new(),
+            unconfirmed: Vec::new(),
+            lent_to_drop: Vec::new(),
             stalled: false,
             lost: None,
             info,
@@ -132,13 +134,13 @@ impl Device {
         !self.info.capabilities.owns_host_budget && self.pool.room_for(bytes, self.info.memory_bytes)
     }
 
-    /// A session's plan is in progress no more.
+    /// A session's plan has ended, or failed.
     pub(super) fn plan_ended(&mut self, session: SessionId) {
         self.turns.end(session);
         self.cursors_ended += 1;
     }
 
-    /// Microseconds that so many bytes take to get there; none where they are read where they lie.
+    /// Estimated microseconds to upload this many bytes; 0 if the device shares the host's memory.
     pub(super) fn upload_us(&self, bytes: u64) -> f64 {
         if self.info.capabilities.shares_host_memory {
             return 0.0;
@@ -151,12 +153,13 @@ impl Device {
         self.info.budget_bytes / 4
     }
 
-    /// Bytes of batches in flight that may be on their way to it and from it (RES-11).
+    /// Most bytes that batches in flight may move over the link (RES-11).
     pub(super) fn link_bytes_max(&self) -> u64 {
         self.info.budget_bytes / 4
     }
 
-    /// Has buffers dropped that no pool holds any more: behind the prepared batches, which may name them (RES-15).
+    /// Has the device drop buffers that no pool holds any more, after the prepared batches, which may name them
+    /// (RES-15).
     pub(super) fn drop_behind(&mut self, buffers: Vec<BufferId>, out: &mut Vec<ResidencyInstruction>) {
         match self.prepared.back_mut() {
             Some(last) => last.then_drop.extend(buffers),
@@ -164,29 +167,30 @@ impl Device {
         }
     }
 
-    /// Has buffers dropped behind what was submitted.
+    /// Has the device drop buffers after the batches that were submitted.
     pub(super) fn drop_now(&self, buffers: Vec<BufferId>, out: &mut Vec<ResidencyInstruction>) {
         if !buffers.is_empty() {
             out.push(ResidencyInstruction::Release { device: self.info.id, buffers });
         }
     }
 
-    /// Batches that may be in flight when a slice of a long plan is sent: where a long step runs beside
-    /// others, short plans always find room beside it.
+    /// A slice of a long plan is placed only while fewer batches than this are in flight, so that a place is left for
+    /// short plans.
     pub(super) fn long_in_flight_max(&self) -> usize {
         let least = if self.info.capabilities.overlaps_long { 1 } else { self.credit.min(2) };
         (self.credit - 1).max(least)
     }
 
-    /// Lets go of buffers of a failed batch that nobody uses: whether they exist need not be found out.
-    pub(super) fn drop_doubtful(&mut self, out: &mut Vec<ResidencyInstruction>) {
-        if self.doubtful.is_empty() {
+    /// Drops buffers of a failed batch that hold no slot and that no prepared batch names; it does not matter whether
+    /// they exist.
+    pub(super) fn drop_unconfirmed(&mut self, out: &mut Vec<ResidencyInstruction>) {
+        if self.unconfirmed.is_empty() {
             return;
         }
         let prepared = self.prepared.iter().filter_map(|next| self.flights.get(&next.batch.id));
         let named: Vec<BufferId> = prepared.flat_map(|flight| flight.touched.iter().copied()).collect();
         let mut buffers = Vec::new();
-        self.doubtful.retain(|&(buffer, _)| {
+        self.unconfirmed.retain(|&(buffer, _)| {
             let dropped = !named.contains(&buffer) && self.pool.discard(buffer);
             if dropped {
                 buffers.push(buffer);
@@ -198,14 +202,14 @@ impl Device {
 
     /// Repeats, at the head of the next batch, allocations of a failed batch that no later batch has confirmed.
     pub(super) fn allocate_again(&mut self) {
-        let doubtful = std::mem::take(&mut self.doubtful);
+        let unconfirmed = std::mem::take(&mut self.unconfirmed);
         let Some(next) = self.prepared.front_mut() else { return };
         let next = &mut next.batch;
         let flight = self.flights.get_mut(&next.id).expect("RES-4: a prepared batch has a record");
-        flight.allocated.extend(doubtful.iter().copied());
+        flight.allocated.extend(unconfirmed.iter().copied());
         let later: Vec<BufferId> = self.flights.range(next.id..).flat_map(|(_, f)| f.touched.iter().copied()).collect();
         let mut at = 0;
-        for (buffer, bytes) in doubtful {
+        for (buffer, bytes) in unconfirmed {
             if later.contains(&buffer) || self.pool.has(buffer) {
                 next.commands.insert(at, Command::Allocate { buffer, bytes });
                 at += 1;

@@ -1,11 +1,11 @@
-//! Memory under pressure: where a slot comes from, and what leaves for it.
+//! Allocation under memory pressure: where a slot comes from, and what is evicted for it.
 //!
-//! In: bytes wanted by the step that is being placed. Out: a slot, or the reason to wait, or the refusal. Must hold:
-//! RES-2. Order of what is tried: free memory of the pool, on the host beside a long batch only what no long batch
-//! touches (`take_beside`); a new buffer within the budget; what long batches touch after all; free buffers handed back
-//! to the device; on the host, host copies dropped that a device holds too; values evicted, the longest unused first,
-//! and once that begins, down to a low mark; and where all that is left belongs to the step itself, on a GPU, a new
-//! buffer beyond the budget.
+//! In: bytes wanted by the step that is being placed. Out: a slot, a reason to wait, or an error. Must hold: RES-2. An
+//! allocation tries, in this order: free memory of the pool (while a long batch runs on the host, only memory that no
+//! long batch uses, `take_beside`); a new buffer within the budget; free memory that long batches use; returning free
+//! buffers to the device, to make room for a new one; on the host, dropping host copies of values that a device holds,
+//! too; evicting values, least recently used first, down to a low mark; and, if all that is left belongs to the step
+//! itself, a new buffer beyond the budget, on a GPU only.
 
 use super::batch::Open;
 use super::cursor::{Block, Stop};
@@ -25,7 +25,7 @@ enum Attempt {
     Evicted,
     /// Too many bytes are draining.
     Draining,
-    /// Nothing can leave; true if only because host memory is full.
+    /// Nothing can be evicted; true if the reason is that host memory is full.
     Nothing(bool),
 }
 
@@ -47,11 +47,11 @@ impl State {
                 self.grow(d, bytes, open);
                 grown = true;
             } else if std::mem::take(&mut beside) {
-                // Better later than never.
+                // Now memory that long batches use is taken, too: the command then waits for them.
             } else if let Some(buffer) = self.devices[d].pool.trim() {
                 open.commands.push(Command::Free { buffer });
             } else if self.devices[d].info.capabilities.owns_host_budget && self.drop_spare_host_copies() {
-                // The limit has risen.
+                // Host copies count against the budget, so the limit is higher now.
             } else if !self.evict(d, bytes, open)? {
                 // All that is left belongs to the step itself.
                 if !self.devices[d].may_overdraw(bytes) {
@@ -76,7 +76,7 @@ impl State {
             && self.regions.get(&open.region).is_some_and(|work| !work.long)
     }
 
-    /// A free slot of which no long batch knows that is out.
+    /// A free slot in a buffer that no long batch in flight or prepared uses.
     fn take_beside(&mut self, d: usize, bytes: u64) -> Option<Slot> {
         let device = &mut self.devices[d];
         let long = device.flights.values().filter(|flight| flight.long);
@@ -96,14 +96,14 @@ impl State {
 
     fn refusal(&self, d: usize, bytes: u64, most: u64, beside: &str) -> Stop {
         if self.may_wait_for_others(d) {
-            // What others have in progress will give memory back.
+            // Other plans in progress will free memory.
             return Stop::Wait(Block::Others(self.devices[d].cursors_ended));
         }
         let text = format!("{bytes} more bytes do not fit into {most} bytes beside {beside}");
         Stop::Fail(Error::new(ErrorKind::OutOfMemory, text))
     }
 
-    /// Hands free buffers back until a device that took more than its budget for a step is within it again.
+    /// If a step made the device exceed its budget, frees unused buffers until the pool is within the budget again.
     pub(super) fn settle(&mut self, d: usize, open: &mut Open) {
         if !self.devices[d].overdrawn {
             return;
@@ -128,7 +128,8 @@ impl State {
         }
     }
 
-    /// A slot for the contents of host memory: on the host it lies where they are, which takes nothing of the budget.
+    /// A slot for the contents of a host buffer. A device that can read the buffer in place gets its memory lent, which
+    /// takes nothing of the budget.
     pub(super) fn allocate_for(
         &mut self,
         d: usize,
@@ -145,7 +146,8 @@ impl State {
         self.allocate(d, bytes, open)
     }
 
-    /// Evicts at least one segment, then on to the low mark. False where nothing can leave but what the step needs.
+    /// Evicts at least one segment, and then more down to the low mark. Returns false if everything that is left
+    /// belongs to the step itself.
     fn evict(&mut self, d: usize, bytes: u64, open: &mut Open) -> Result<bool, Stop> {
         let budget = self.devices[d].info.budget_bytes;
         let wanted = self.devices[d].pool.charged(bytes);
@@ -176,7 +178,7 @@ impl State {
         }
         let device = &self.devices[d];
         let mut host_full = false;
-        // Whole buffers first: a block of a slab frees nothing that a large request could use.
+        // Whole buffers are evicted before blocks of slabs, which would not make room for a large request.
         let candidates = device.lru.iter().flat_map(|lru| lru.range(..device.pin_floor).map(|(_, &at)| at));
         let mut victim = None;
         for (key, segment) in candidates {
@@ -218,7 +220,7 @@ impl State {
         Attempt::Evicted
     }
 
-    /// Takes a segment's slot for others; its bytes are known in host memory or on their way there.
+    /// Frees a segment's slot. `known`: its bytes are in host memory already; else they are read back first.
     fn evict_segment(&mut self, d: usize, key: Key, segment: u32, known: bool, open: &mut Open) {
         let change = if known { Change::Give } else { Change::Drain };
         if !known {

@@ -1,8 +1,8 @@
-//! Segments take and lose slots; host copies come together and go.
+//! Gives slots to segments and takes them away; joins and drops host copies.
 //!
-//! In: calls from the cursor, eviction and completions. Out: changed values, readback commands.
-//! Must hold: RES-1 (through `Segment::change`), RES-7 (a segment is in the LRU index exactly while it has a slot),
-//! RES-9 (what counts against the host budget, see `mod.rs`).
+//! In: calls from the cursor, eviction and completions. Out: changed values, readback commands. Must hold: RES-1
+//! (through `Segment::change`), RES-7 (a segment is in the LRU index exactly while it has a slot), RES-9 (which host
+//! copies count against the host budget, see `mod.rs`).
 
 use super::batch::Open;
 use super::pool::padded;
@@ -15,7 +15,7 @@ use crate::host_buffer::HostBuffer;
 use std::sync::Arc;
 
 impl State {
-    /// Makes room in the books for a value's segments on a device.
+    /// Adds a record of a value's segments on a device, all without slots, unless there is one.
     pub(super) fn ensure_copy(&mut self, d: usize, key: Key) {
         let value = self.values.get_mut(&key).expect("RES-8: a value in use is known");
         if value.copy(d).is_none() {
@@ -87,15 +87,15 @@ impl State {
         slot
     }
 
-    /// A slot that nobody holds any more goes back to its pool, or, if it was lent, to its owner.
+    /// Returns a slot to its pool; a lent one is dropped, so that its owner's memory can be freed.
     pub(super) fn put_back(&mut self, d: usize, slot: Slot) {
         let device = &mut self.devices[d];
         if device.pool.put(slot) {
-            device.spent.push(slot.buffer);
+            device.lent_to_drop.push(slot.buffer);
         }
     }
 
-    /// Frees a segment's slot, if it has one. Later commands may use it at once: a device works in order.
+    /// Frees a segment's slot, if it has one. Later commands may use the slot at once, because a device works in order.
     pub(super) fn free(&mut self, d: usize, key: Key, segment: u32) {
         if self.slot_of(d, key, segment).is_some() {
             let slot = self.give(d, key, segment, Change::Give);
@@ -114,7 +114,7 @@ impl State {
         }
     }
 
-    /// Drops a part in host memory: the segment's bytes change, or are known elsewhere.
+    /// Drops the host copy of one segment, because the segment's bytes change or another copy exists.
     pub(super) fn drop_part(&mut self, d: usize, key: Key, segment: u32) {
         if let Some(part) = self.segment_mut(d, key, segment).part.take() {
             self.host_copy_bytes -= self.counted(d, &part);
@@ -129,7 +129,8 @@ impl State {
         }
     }
 
-    /// Bytes that a part from this device counts against the host budget: on the host device it is shared.
+    /// Bytes that the host copy of a segment counts against the host budget: none on the host device, where the copy is
+    /// the segment's own memory.
     pub(super) fn counted(&self, d: usize, part: &HostBuffer) -> u64 {
         if self.devices[d].info.capabilities.owns_host_budget { 0 } else { part.bytes().len() as u64 }
     }
@@ -154,7 +155,8 @@ impl State {
         }
     }
 
-    /// Frees a value that nobody can reach; one that the scheduler still awaits keeps what is on its way.
+    /// Frees a value that nothing can reach any more. If the scheduler still waits for its host copy, the readbacks on
+    /// their way are kept.
     pub(super) fn forget_if_dead(&mut self, key: Key) {
         let Some(value) = self.values.get(&key) else { return };
         if !value.retired || !value.users.is_empty() {
@@ -167,7 +169,7 @@ impl State {
         }
     }
 
-    /// Emits a readback of a segment that has a slot, unless its bytes are, or will be, in host memory.
+    /// Emits a readback of a segment that has a slot, unless its bytes are in host memory or on their way there.
     pub(super) fn read_back(&mut self, d: usize, key: Key, segment: u32, open: &mut Open) {
         let value = &self.values[&key];
         let (dtype, elements) =
@@ -188,8 +190,8 @@ impl State {
         self.story.note(key, d, segment, "readback, transfer", transfer.0);
     }
 
-    /// Sees to it that the whole value comes to host memory; `open` is the batch that device `d` is filling.
-    /// Readbacks on other devices go in batches of their own.
+    /// Starts to bring the whole value to host memory. `open` is the batch that device `d` is filling. Readbacks on
+    /// other devices go in batches of their own.
     pub(super) fn collect(&mut self, key: Key, d: usize, open: &mut Open, out: &mut Vec<ResidencyInstruction>) {
         let value = self.values.get_mut(&key).expect("RES-8: a value in use is known");
         if value.whole.is_some() || value.collect {
@@ -213,7 +215,7 @@ impl State {
         self.assemble(key, out);
     }
 
-    /// Puts the whole host copy together once all parts are there.
+    /// Joins the parts into the whole host copy once all of them are in host memory.
     pub(super) fn assemble(&mut self, key: Key, out: &mut Vec<ResidencyInstruction>) {
         let Some(value) = self.values.get_mut(&key) else { return };
         if !value.collect || value.whole.is_some() {
@@ -242,8 +244,8 @@ impl State {
         self.deliver(key, out);
     }
 
-    /// A host copy of all parts of a device's copy, each of which is let go of when it has been copied: together they
-    /// take little more than the value.
+    /// Joins all parts of a device's copy into one host copy. Each part is dropped as soon as it is copied, so the
+    /// parts and the copy together take little more than the value.
     fn join_parts(&mut self, d: usize, key: Key) -> Arc<HostBuffer> {
         let value = &self.values[&key];
         let mut whole = HostBuffer::zeroed(value.dtype, value.elements as usize);
@@ -272,7 +274,7 @@ impl State {
         }
     }
 
-    /// A value will never exist: its plans fail, and who awaits it is told.
+    /// Marks a value as failed: the plans that use it fail, and the scheduler is told if it waits for the value.
     pub(super) fn fail_value(&mut self, key: Key, error: &Error, out: &mut Vec<ResidencyInstruction>) {
         self.drop_holdings(key);
         let Some(value) = self.values.get_mut(&key) else { return };

@@ -1,16 +1,16 @@
-//! Memory that nobody uses goes back to the system.
+//! Returns unused memory of the pools to the system.
 //!
-//! In: the word that a while has passed. Out: buffers for the devices to drop. Must hold: RES-2, RES-3; a buffer that
-//! was in use since the word before stays, so that steady work keeps its pools.
+//! In: `IdlePassed`. Out: buffers for the devices to drop. Must hold: RES-2, RES-3; a buffer that was in use since the
+//! previous `IdlePassed` stays, so that steady work keeps its pools.
 
 use super::state::State;
 use crate::contract::messages::residency::ResidencyInstruction;
 
-/// Bytes that go at a time at least, of a device; more than that goes by halves.
+/// Fewest bytes that one event releases of a device; of more than that, it releases half.
 const STEP_BYTES_MIN: u64 = 1 << 20;
 
 impl State {
-    /// Releases buffers that hold nothing: half of those that held nothing when this was last called, or all.
+    /// Releases half of the buffers that have held no slot since the last call, or all free ones.
     pub(super) fn idle_passed(&mut self, all: bool, out: &mut Vec<ResidencyInstruction>) {
         for device in &mut self.devices {
             let pool = &mut device.pool;
@@ -25,7 +25,7 @@ impl State {
             while left > 0 {
                 let Some((buffer, bytes)) = pool.trim_unused(since) else { break };
                 buffers.push(buffer);
-                // The host's device keeps them on its shelf, which counts what goes back from there.
+                // The host device keeps dropped buffers on its shelf, which counts what it returns to the system.
                 if device.info.is_accelerator() {
                     self.totals.bytes_returned += bytes;
                 }

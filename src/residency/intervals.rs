@@ -1,4 +1,4 @@
-//! A set of region numbers, as intervals: regions come nearly in order, so it stays small for ever.
+//! A set of region numbers, stored as intervals. It stays small, because regions come nearly in order.
 
 use crate::ids::RegionId;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ impl Intervals {
         self.0.range(..=region.0).next_back().is_some_and(|(_, &end)| region.0 < end)
     }
 
-    /// Intervals that it takes to hold them.
+    /// The number of intervals.
     #[cfg(test)]
     pub(super) fn intervals(&self) -> usize {
         self.0.len()

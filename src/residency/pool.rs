@@ -1,9 +1,8 @@
 //! A device's memory as slots: size classes, slabs and free lists.
 //!
-//! In: sizes wanted, slots given back. Out: slots, and the buffers that the device must allocate or free; and names for
-//! memory that is lent, which counts nowhere.
-//! Must hold: RES-2 (bytes in use and bytes pooled together stay within the budget: the caller asks
-//! [`Pool::room_for`] before it calls [`Pool::grow`]), RES-3 (no two live slots overlap).
+//! In: sizes wanted, slots given back. Out: slots; the buffers that the device must allocate or free; names for lent
+//! memory, which counts against no budget. Must hold: RES-2 (bytes in use and bytes pooled together stay within the
+//! budget: the caller asks [`Pool::room_for`] before it calls [`Pool::grow`]), RES-3 (no two live slots overlap).
 //!
 //! A slot of up to `slab_slot_bytes_max` is a block of a slab: a power of two of at least 256 bytes, split and
 //! merged in pairs. A larger one is a whole buffer whose size is rounded up by at most an eighth, so that
@@ -28,9 +27,9 @@ pub(super) fn padded(bytes: u64) -> u64 {
 struct Held {
     bytes: u64,
     slab: bool,
-    /// Behind its name lies somebody else's memory: it counts nowhere.
+    /// Its memory is lent by its owner, and counts against no budget.
     lent: bool,
-    /// When it was given back, for whole buffers that are free; for slabs, when their last slot was.
+    /// The pool's clock when a whole buffer became free, or when the last slot of a slab did.
     freed_at: Option<u64>,
 }
 
@@ -132,11 +131,11 @@ impl Pool {
         Some(Slot { buffer, offset: 0, bytes })
     }
 
-    /// A free buffer of its own for this request, that is none of these.
+    /// A free whole buffer for this request, other than those that `is_one` names.
     pub(super) fn take_unless(&mut self, bytes: u64, is_one: impl Fn(BufferId) -> bool) -> Option<Slot> {
         let free = self.whole.get_mut(&self.whole_bytes(padded(bytes)))?;
         let at = free.iter().rposition(|&buffer| !is_one(buffer))?;
-        // The last is taken.
+        // The buffer given back last is the first choice.
         let last = free.len() - 1;
         free.swap(at, last);
         self.take(bytes)
@@ -156,7 +155,7 @@ impl Pool {
         size
     }
 
-    /// A slot in memory of somebody else, under a new name.
+    /// A slot in lent memory, under a new name.
     pub(super) fn lend(&mut self, buffer: BufferId, bytes: u64) -> Slot {
         let bytes = padded(bytes);
         self.buffers.insert(buffer, Held { bytes, slab: false, lent: true, freed_at: None });
@@ -168,7 +167,7 @@ impl Pool {
         self.held(slot.buffer).lent
     }
 
-    /// Takes back a slot; whether it was lent, so that the device must let go of its buffer.
+    /// Takes back a slot. Returns whether it was lent: the device must then drop its buffer.
     pub(super) fn put(&mut self, slot: Slot) -> bool {
         let held = self.held(slot.buffer);
         let (size, slab) = (held.bytes, held.slab);
@@ -196,18 +195,19 @@ impl Pool {
         Some(self.forget(buffer))
     }
 
-    /// Counts the buffers and slabs that were given back.
+    /// The pool's clock: the number of times that a buffer or slab became free.
     pub(super) fn clock(&self) -> u64 {
         self.clock
     }
 
-    /// Bytes of whole buffers and slabs that hold no live slot, and did not when the clock stood at `since`.
+    /// Bytes of whole buffers and slabs that have held no live slot since the clock stood at `since`.
     pub(super) fn unused_bytes(&self, since: u64) -> u64 {
         let whole: u64 = self.ages.range(..=since).map(|(_, &buffer)| self.held(buffer).bytes).sum();
         whole + self.unused_slabs(since).count() as u64 * self.slab_bytes
     }
 
-    /// Removes one of these, the longest unused first; the device must free it. With its bytes.
+    /// Removes one of the buffers that `unused_bytes` counts, the longest unused first, and returns it with its bytes.
+    /// The device must free it.
     pub(super) fn trim_unused(&mut self, since: u64) -> Option<(BufferId, u64)> {
         let whole = self.ages.first_key_value().filter(|(age, _)| **age <= since).map(|(_, &buffer)| buffer);
         let buffer = whole.or_else(|| self.unused_slabs(since).next())?;

@@ -1,4 +1,4 @@
-//! After every event: does all that can be done now, until nothing more can.
+//! Runs after every event, and repeats until there is nothing more to do.
 //!
 //! In: the state. Out: plans started and resumed, batches submitted within credit, idle memory released.
 //! Must hold: RES-4; RES-11; RES-12; a failure takes effect before anything that could build on the failed value is
@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 /// A device with this many batches waiting for credit starts no further plan.
 const PREPARED_MAX: usize = 2;
-/// So many sessions are looked at for one whose turn it is.
+/// The number of sessions searched for one that can go on.
 const LOOK_MAX: usize = 64;
 /// Free buffers beyond this share of the budget go back to the device.
 const IDLE_SHARE: u64 = 2;
@@ -28,7 +28,7 @@ enum Next {
 }
 
 impl State {
-    /// Does all that can be done now.
+    /// Fails regions, places plans and submits batches until nothing more can be done.
     pub(super) fn pump(&mut self, out: &mut Vec<ResidencyInstruction>) {
         loop {
             let mut moved = false;
@@ -69,10 +69,11 @@ impl State {
         moved
     }
 
-    /// The plan in progress that goes on now, which may be one that begins.
+    /// Chooses the plan that is placed next, and begins it if it is a new one. Returns its cursor.
     fn take_turn(&mut self, d: usize) -> Option<usize> {
         let device = &self.devices[d];
-        // Who stopped in the middle of a step for what the device itself brings goes on first: it holds what it found.
+        // A plan that paused within a step for a readback of this device goes on first, since it holds memory
+        // meanwhile.
         let in_step = |c: &Cursor| matches!(c.blocked, Some(Block::Arrival(_) | Block::Draining(_)));
         if let Some(at) = device.cursors.iter().position(in_step) {
             let is_blocked = device.cursors[at].blocked.is_some_and(|block| self.is_blocked(d, block));
@@ -82,13 +83,14 @@ impl State {
             return None;
         }
         let takes_long = device.prepared.is_empty() && device.in_flight < device.long_in_flight_max();
-        // A long plan that is due has the next place, unless long ones are all that it waits for: the place that these
-        // leave is for short ones.
+        // A long plan that is due gets the next place in flight: no other plan may overtake it. But if the places are
+        // taken by long batches, short plans may: the remaining place is reserved for them.
         let keeps_place = device.flights.values().filter(|flight| flight.long).count() < device.long_in_flight_max();
         let mut next = None;
-        // Who is due and waits for memory of plans in progress is not overtaken for ever: nobody else begins.
+        // Set if a plan that is due waits for memory of plans in progress. No other plan begins then, or the plan could
+        // wait for ever.
         let mut waits_for_room = false;
-        // Those whose plans in progress wait for something else.
+        // Sessions whose turn came, but whose plan in progress is blocked.
         let mut blocked = SmallVec::<[SessionId; 4]>::new();
         for (session, begin) in device.turns.in_order().take(LOOK_MAX) {
             if let Some(region) = begin {
@@ -98,7 +100,7 @@ impl State {
                     }
                     continue;
                 }
-                if !waits_for_room && self.has_room_beside(d, region) {
+                if !waits_for_room && self.may_begin(d, region) {
                     next = Some(Next::Begins(session));
                     break;
                 }
@@ -145,7 +147,7 @@ impl State {
         device.cursors.len() - 1
     }
 
-    /// Whether a plan keeps its device for longer than a slice, or waits there for one that does.
+    /// Whether a plan takes its device longer than a slice, or reads an output of a plan that does.
     fn is_long(&self, region: RegionId) -> bool {
         let work = &self.regions[&region];
         let waits = |value| {
@@ -155,7 +157,8 @@ impl State {
         work.long || work.work_us > self.slice_us || work.plan.inputs.iter().any(|input| waits(input.value))
     }
 
-    /// Where plans in progress wait for each other's memory, the youngest must do without.
+    /// If all plans in progress wait for each other's memory, the youngest gets a last chance: it fails if it finds
+    /// none.
     fn give_last_chance(&mut self, d: usize) -> Option<usize> {
         let device = &mut self.devices[d];
         let ended = device.cursors_ended;
@@ -168,7 +171,7 @@ impl State {
         Some(youngest)
     }
 
-    /// Whether what a paused cursor waits for is still to come (RES-6).
+    /// Whether the event that a paused cursor waits for has not come yet (RES-6).
     pub(super) fn is_blocked(&self, d: usize, block: Block) -> bool {
         match block {
             Block::Arrival(transfer) => self.transfers.contains_key(&transfer),
@@ -183,10 +186,10 @@ impl State {
         if device.stalled {
             return;
         }
-        device.drop_doubtful(out);
+        device.drop_unconfirmed(out);
         while device.in_flight < device.credit && !device.prepared.is_empty() {
-            if !device.doubtful.is_empty() {
-                // Batches in flight will tell whether the buffers of a failed batch exist.
+            if !device.unconfirmed.is_empty() {
+                // A batch in flight may show that the buffers of the failed batch exist.
                 if device.in_flight > 0 {
                     return;
                 }
@@ -211,12 +214,12 @@ impl State {
         let device = &mut self.devices[d];
         let most = device.info.budget_bytes / IDLE_SHARE;
         let much = device.pool.total_bytes() - device.pool.live_bytes() > most;
-        let nothing = !much && device.spent.is_empty();
+        let nothing = !much && device.lent_to_drop.is_empty();
         if nothing || device.stalled {
             return;
         }
         let mut idle = if much { device.pool.idle_bytes() } else { 0 };
-        let mut buffers = std::mem::take(&mut device.spent);
+        let mut buffers = std::mem::take(&mut device.lent_to_drop);
         while idle > most {
             let Some(buffer) = device.pool.trim() else { break };
             buffers.push(buffer);

@@ -1,8 +1,9 @@
-//! What one tile of a step needs becomes resident: fetched, made new, or taken over from an input that dies.
+//! Makes the segments that one tile of a step needs resident: fetched, newly allocated, or taken over from an input
+//! that dies.
 //!
-//! In: segments of a plan's buffers. Out: their slots, with the right contents, by commands in the cursor's batch.
-//! Must hold: RES-3; what a step needs is not evicted for the same step; an input's memory is written over only
-//! when nobody else needs its contents, and after its readback, if one is awaited.
+//! In: segments of a plan's buffers. Out: their slots, with the right contents, by commands in the cursor's batch. Must
+//! hold: RES-3; a segment that a step needs is not evicted for the same step; an input's memory is overwritten only if
+//! nothing else needs its contents, and after its readback, if the scheduler waits for one.
 
 use super::cursor::{Block, Cursor, Stop};
 use super::state::State;
@@ -14,8 +15,8 @@ use crate::contract::plan::Role;
 use crate::error::{Error, ErrorKind};
 
 impl State {
-    /// Gives every need a slot with the right contents; in order: what exists, what is new, what takes over an
-    /// input's memory (last, since that can't be undone if another need must wait).
+    /// Gives every need a slot with the right contents. The order is: segments that exist, new segments, segments that
+    /// take over an input's memory. The last step cannot be undone, so it must not come before a need that has to wait.
     pub(super) fn reside(
         &mut self,
         d: usize,
@@ -107,7 +108,8 @@ impl State {
         Ok(to)
     }
 
-    /// A slot for a segment that has no contents yet. False: it is to take over its input's slot, which is there.
+    /// Allocates a slot for a segment that has no contents yet. Returns false if the segment should take over its
+    /// input's slot instead.
     fn make(
         &mut self,
         d: usize,
@@ -126,7 +128,7 @@ impl State {
             if need.reads {
                 source = Some(self.fetch(d, cursor, from, need.segment, out)?);
             }
-            // What is lent is its owner's: it is read, and never written.
+            // Lent memory belongs to its owner and is never written.
             let own = self.slot_of(d, from_key, need.segment).is_some_and(|slot| !self.devices[d].pool.is_lent(slot));
             if same_size && own && self.may_take(cursor, from) {
                 return Ok(false);
@@ -144,7 +146,7 @@ impl State {
         Ok(true)
     }
 
-    /// Whether this plan is the last to need a buffer's contents, and may write over them.
+    /// Whether no one else needs a buffer's contents after this step, so that its memory may be overwritten.
     pub(super) fn may_take(&self, cursor: &Cursor, buffer: u32) -> bool {
         match cursor.plan.buffers[buffer as usize].role {
             Role::Input(_) => self.is_last_user(cursor, buffer),
@@ -182,7 +184,8 @@ impl State {
         slot
     }
 
-    /// The region fails with whatever its input still depends on.
+    /// Records what must succeed for the input to be valid: its maker, and the batch that fills the segment. If either
+    /// fails, so does this region.
     fn note_dependence(&mut self, d: usize, cursor: &Cursor, key: Key, segment: u32) {
         let region = cursor.plan.region;
         let value = &self.values[&key];

@@ -1,5 +1,5 @@
-//! The residency actor's state and its event loop: which plans wait, which one each device is placing, which
-//! batches are out.
+//! The residency actor's state and its event loop: which plans wait, which ones each device is placing, which batches
+//! are in flight.
 //!
 //! In: [`ResidencyEvent`]s. Out: [`ResidencyInstruction`]s. No channel, clock, thread or device handle.
 //! Must hold: the invariants listed in the folder's `mod.rs`; [`State::validate`] checks them.
@@ -48,23 +48,23 @@ pub struct Totals {
     pub bytes_resident: u64,
     /// Bytes of host memory that values take, and copies of those on other devices.
     pub bytes_host: u64,
-    /// Bytes that the host's pool keeps for their next use.
+    /// Bytes of free buffers in the host's pool.
     pub bytes_host_idle: u64,
     /// The most that they took.
     pub bytes_resident_peak: u64,
     /// Bytes in pools that no value takes.
     pub bytes_pooled: u64,
-    /// Bytes of pools that went back to the system since nobody had used them for a while.
+    /// Bytes of pools that were returned to the system after they had been unused for a while.
     pub bytes_returned: u64,
     /// Batches that devices were sent and have not reported back.
     pub batches_in_flight: u64,
-    /// Bytes on their way to devices and from them, of these batches.
+    /// Bytes that these batches upload or read back.
     pub bytes_in_flight: u64,
     /// The most of them.
     pub bytes_in_flight_peak: u64,
 }
 
-/// How far a region has come.
+/// The phase of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     Waiting,
@@ -76,16 +76,16 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) plan: Arc<Plan>,
-    /// What its launches take, estimated.
+    /// Estimated microseconds of its launches.
     pub(super) work_us: f64,
-    /// What its batches took, in microseconds of the device's time.
+    /// Measured microseconds of device time that its batches took.
     pub(super) took_us: f64,
-    /// It was begun, and keeps its device for longer than a slice, or waits for one that does.
+    /// Set when it begins: it takes its device longer than a slice, or reads an output of a region that does.
     pub(super) long: bool,
     pub(super) arrival: u64,
     /// Inputs that are not placed yet.
     pub(super) missing: u32,
-    /// Bytes of its own that are in use at each step; found out when somebody asks.
+    /// Bytes of its own buffers that are in use at each step. Computed at the first use.
     pub(super) profile: OnceCell<Box<[u64]>>,
     pub(super) phase: Phase,
     /// Its batches that have not been reported back.
@@ -97,7 +97,7 @@ pub(super) struct Work {
     pub(super) faults: Vec<u32>,
 }
 
-/// What a readback brings.
+/// A readback on its way: the segment that it brings to host memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     pub(super) key: Key,
@@ -105,7 +105,7 @@ pub(super) struct Arrival {
     pub(super) segment: u32,
     /// Bytes reserved of the host budget.
     pub(super) host_bytes: u64,
-    /// Bytes that count as draining until it is there.
+    /// Bytes that count as draining until it arrives.
     pub(super) draining_bytes: u64,
 }
 
@@ -113,7 +113,7 @@ pub(super) struct Arrival {
 #[derive(Debug)]
 pub struct State {
     pub(super) devices: Vec<Device>,
-    /// Work that a batch holds before others have their turn, in estimated microseconds.
+    /// Most work in a batch before other sessions take a turn, in estimated microseconds.
     pub(super) slice_us: f64,
     /// Most batches that a device may be sent at a time, whatever it could hold.
     pub(super) batches_in_flight: u32,
@@ -127,7 +127,7 @@ pub struct State {
     pub(super) seen: Intervals,
     /// The last error of an abandoned region.
     pub(super) abandoned: Option<Error>,
-    /// Regions that nobody needs and whose plans have not arrived.
+    /// Regions that are not needed any more and whose plans have not arrived.
     pub(super) unwanted: FxHashSet<RegionId>,
     /// Regions to fail, before anything else is done.
     pub(super) failing: VecDeque<(RegionId, Error)>,
@@ -140,7 +140,7 @@ pub struct State {
     pub(super) clock: u64,
     pub(super) totals: Totals,
     pub(super) story: Story,
-    /// What left during this event, to be told behind it.
+    /// Evictions during the current event, reported at its end.
     pub(super) evictions: Vec<Eviction>,
 }
 
@@ -171,7 +171,7 @@ impl State {
         }
     }
 
-    /// Takes in one fact and says what follows from it.
+    /// Handles one event.
     pub fn handle(&mut self, event: ResidencyEvent, out: &mut Vec<ResidencyInstruction>) {
         match event {
             ResidencyEvent::PlanReady(plan) => self.plan_ready(plan),
@@ -209,7 +209,7 @@ impl State {
         self.claimed_bytes = bytes;
     }
 
-    /// What was done since the start.
+    /// Counters since the start.
     pub fn totals(&self) -> Totals {
         let bytes_resident = self.devices.iter().map(|d| d.pool.total_bytes()).sum();
         let bytes_pooled = self.devices.iter().map(|d| d.pool.total_bytes() - d.pool.live_bytes()).sum();
@@ -268,7 +268,7 @@ impl State {
         self.regions.len()
     }
 
-    /// Entries of each table, by its name: what grows with the sessions or regions that ever existed is a leak.
+    /// Entries of each table by name. A number that grows with all sessions or regions that ever existed is a leak.
     #[cfg(test)]
     pub(crate) fn tables(&self) -> Vec<(&'static str, usize)> {
         let mut tables = vec![
@@ -288,8 +288,8 @@ impl State {
                 ("residency cursors", device.cursors.len()),
                 ("residency prepared", device.prepared.len()),
                 ("residency flights", device.flights.len()),
-                ("residency spent", device.spent.len()),
-                ("residency doubtful", device.doubtful.len()),
+                ("residency lent_to_drop", device.lent_to_drop.len()),
+                ("residency unconfirmed", device.unconfirmed.len()),
             ]);
         }
         tables
@@ -334,7 +334,7 @@ impl State {
             let entry = self.values.entry(Key::Value(*output));
             let value = entry.or_insert_with(|| Value::new(meta.dtype, meta.elements() as u64));
             value.maker = Some(region);
-            // What was lost, or failed with an earlier attempt, is made anew: its readers wait for it again.
+            // An output that was lost, or failed with an earlier attempt, is made again: its readers wait for it.
             if let Status::Failed(_) = value.status {
                 value.status = Status::Pending;
             }
@@ -385,7 +385,7 @@ impl State {
         }
     }
 
-    /// Nobody but the plans in `users` can reach the value any more.
+    /// Marks a value as retired: only the plans in `users` can still reach it.
     fn retire(&mut self, key: Key) {
         if let Some(value) = self.values.get_mut(&key) {
             value.retired = true;
@@ -393,7 +393,7 @@ impl State {
         }
     }
 
-    /// A region is placed or failed: what waited for that is retired.
+    /// A region is placed or failed: retires the values whose end was told to come after it.
     pub(super) fn end_region(&mut self, region: RegionId) {
         self.ended.insert(region);
         for value in self.retire_after.remove(&region).unwrap_or_default() {
@@ -401,8 +401,8 @@ impl State {
         }
     }
 
-    /// What a plan brings is taken in whether or not it runs: others may read it. Of one in progress, what is not
-    /// placed yet is not run.
+    /// A region is not needed any more. If its plan waits or is being placed, it is cancelled. If the plan has not
+    /// arrived, it is taken in first, since other plans may read the host data that it brings.
     fn region_unwanted(&mut self, region: RegionId) {
         match self.regions.get(&region).map(|work| work.phase) {
             Some(Phase::Waiting | Phase::Placing) => self.failing.push_back((region, cancelled_error())),
@@ -427,7 +427,8 @@ impl State {
         self.fail_orphans();
     }
 
-    /// An input of a plan that never came: what is known of it must not depend on that plan.
+    /// Takes in an input of a plan that will never come: the input may end with that plan, or its host data be sent
+    /// with it.
     fn keep_input(&mut self, input: RegionInput) {
         let key = Key::Value(input.value);
         if input.dies {
@@ -460,7 +461,7 @@ impl State {
         }
     }
 
-    /// What the next batch of a plan takes its device, estimated: a batch takes it for a moment whatever stands in it.
+    /// Estimated microseconds of a plan's next batch: up to a slice of work, and the launch overhead.
     pub(super) fn piece_us(&self, d: usize, work_us: f64) -> f64 {
         work_us.min(self.slice_us) + self.devices[d].info.costs.launch_us
     }

@@ -1,6 +1,7 @@
-//! What happened to each value lately: a bounded log, rendered by `State::story`.
+//! A bounded log of the latest transitions of values, rendered by `State::story`.
 //!
-//! In: notes from every transition. Out: lines, for tests: other builds take no notes. Must never change what is done.
+//! In: a note for each transition. Out: lines of text, for tests; other builds log nothing. Must never change what
+//! residency does.
 
 use super::values::Key;
 #[cfg(test)]

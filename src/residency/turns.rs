@@ -1,16 +1,16 @@
-//! Decides which session goes on next on a device, by the time that each has had there.
+//! Decides which session places its work next on a device, by the device time that each has had.
 //!
-//! In: plans whose inputs are made, what placed work takes. Out: sessions, who is due first. Must hold: RES-13, a
-//! session's plans go in the order of their arrival, and it has one in progress at the most; RES-14: the sessions that
-//! have something to place share the device's time by their weights, as [`Fair`] says (FAIR-1 to FAIR-4).
+//! In: plans whose inputs are placed; the time of placed work. Out: the sessions, in the order in which they are due.
+//! Must hold: RES-13, a session's plans go in the order of their arrival, at most one in progress at a time; RES-14,
+//! sessions with plans to place share the device's time by their weights, as [`Fair`] says (FAIR-1 to FAIR-4).
 
 use crate::fair::Fair;
 use crate::ids::{RegionId, SessionId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Work that a batch holds at the most before others have their turn, in estimated microseconds. A longer step is one
-/// batch all the same.
+/// Most work in a batch before other sessions take a turn, in estimated microseconds. A single step that takes longer
+/// is still one batch.
 pub(super) const SLICE_US: f64 = 2000.0;
 
 /// The sessions that have something to place on a device.
@@ -30,23 +30,24 @@ struct Queue {
     open: Option<(u64, Waiting)>,
 }
 
-/// A plan that waits for its turn, or for its next.
+/// A plan that waits for a turn: its first, or the next one.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     region: RegionId,
-    /// Nanoseconds, estimated, that its next batch takes.
+    /// Estimated nanoseconds of its next batch.
     piece_ns: u64,
 }
 
 impl Queue {
-    /// The arrival of what goes on next, and how long its next batch takes.
+    /// The plan in progress, or else the first that waits: its arrival, and the estimated nanoseconds of its next
+    /// batch.
     fn next(&self) -> Option<(u64, u64)> {
         let first = || self.plans.first_key_value().map(|(arrival, plan)| (*arrival, plan.piece_ns));
         self.open.map(|(arrival, plan)| (arrival, plan.piece_ns)).or_else(first)
     }
 }
 
-/// Microseconds of a device in nanoseconds. All work takes some time.
+/// Microseconds in nanoseconds, at least 1.
 fn ns(us: f64) -> u64 {
     (us * 1e3).max(1.0) as u64
 }
@@ -60,7 +61,7 @@ impl Turns {
         });
     }
 
-    /// A plan that waits is not to be placed.
+    /// Removes a plan that waits.
     pub(super) fn remove(&mut self, session: SessionId, arrival: u64) {
         if self.sessions.contains_key(&session) {
             self.change(session, |queue| {
@@ -84,23 +85,23 @@ impl Turns {
         self.change(session, |queue| queue.open = None);
     }
 
-    /// The session, whose turn it was, was given work that is estimated to take so many microseconds. It counts for the
-    /// others when [`Turns::settle`] says what it took.
+    /// Charges a session for work that is estimated to take this many microseconds. The other sessions' virtual time
+    /// advances only when [`Turns::settle`] reports the measured time.
     pub(super) fn lend(&mut self, session: SessionId, us: f64) {
         self.fair.lend(session, ns(us));
     }
 
-    /// Work that was lent to a session of this weight has ended, and took so long.
+    /// Replaces the estimate of a session's work, now ended, by the time that it took.
     pub(super) fn settle(&mut self, session: SessionId, weight: u32, lent_us: f64, took_us: f64) {
         self.fair.settle(session, weight, ns(lent_us), ns(took_us));
     }
 
-    /// The session's turn came, and its plan in progress waits for something else: it saves nothing up meanwhile.
+    /// The session's turn came while its plan in progress was blocked. It does not save up the turn.
     pub(super) fn pass_over(&mut self, session: SessionId) {
         self.fair.pass_over(session);
     }
 
-    /// The sessions, who is due first; with the plan that would begin, unless one is in progress.
+    /// The sessions in the order in which they are due, each with the plan that would begin, unless one is in progress.
     pub(super) fn in_order(&self) -> impl Iterator<Item = (SessionId, Option<RegionId>)> + '_ {
         self.fair.in_order().map(|session| {
             let queue = &self.sessions[&session];
@@ -109,12 +110,12 @@ impl Turns {
         })
     }
 
-    /// Whether nobody has anything to place.
+    /// Whether no session has anything to place.
     pub(super) fn is_empty(&self) -> bool {
         self.fair.is_empty()
     }
 
-    /// The device has nothing to do: no session owes anything.
+    /// Forgets all debts, because the device has nothing to do.
     pub(super) fn forget_debts(&mut self) {
         self.fair.forget_debts();
     }

@@ -108,7 +108,8 @@ impl State {
         }
     }
 
-    /// Whether a readback stands in a batch that is out, or its batch is done and the readback on its way.
+    /// Whether a readback is on its way: its batch is prepared or in flight, or is done and the readback has not
+    /// arrived.
     fn is_out(&self, transfer: crate::contract::batch::Transfer) -> bool {
         self.transfers.contains_key(&transfer)
     }

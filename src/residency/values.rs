@@ -25,7 +25,7 @@ use crate::ids::{BatchId, RegionId, ValueId};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// What holds bytes: a value, or a buffer that lives within a plan (scratch, fault words).
+/// The name of something that holds bytes: a value, or a buffer that lives within a plan (scratch, fault words).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Key {
     Value(ValueId),
@@ -85,7 +85,7 @@ impl Segment {
         }
     }
 
-    /// Whether its bytes are on the device, in `part`, or on their way there.
+    /// Whether its bytes are on the device, in `part`, or on their way to `part`.
     pub(super) fn is_kept(&self) -> bool {
         self.slot().is_some() || self.part.is_some() || self.coming.is_some()
     }
@@ -105,7 +105,7 @@ impl DeviceCopy {
     }
 }
 
-/// What is known of a value.
+/// Whether a value exists.
 #[derive(Clone, Debug)]
 pub(super) enum Status {
     /// The region that makes it has not been placed; perhaps its plan has not even arrived.
@@ -121,7 +121,7 @@ pub(super) enum Status {
 pub(super) struct Value {
     pub(super) dtype: DType,
     pub(super) elements: u64,
-    /// It lies in pieces as long as a binding spans, not in segments.
+    /// It is stored in pieces as long as a binding can span, instead of segments.
     pub(super) joined: bool,
     pub(super) status: Status,
     /// The region that makes it, until it has finished.
@@ -133,7 +133,7 @@ pub(super) struct Value {
     pub(super) copies: SmallVec<[DeviceCopy; 1]>,
     /// Plans that arrived, use it and are not placed yet.
     pub(super) users: SmallVec<[RegionId; 2]>,
-    /// Nobody beyond `users` can reach it.
+    /// Only `users` can still reach it.
     pub(super) retired: bool,
     /// The scheduler is to be told when `whole` is there.
     pub(super) awaited: bool,
@@ -177,7 +177,7 @@ impl Value {
         self.elements.saturating_sub((segment as u64) << shift).min(1u64 << shift)
     }
 
-    /// Whether all of it is, or will be, somewhere (RES-5).
+    /// Whether all of it is in host memory, on one device, or on its way from there (RES-5).
     pub(super) fn is_recoverable(&self) -> bool {
         self.whole.is_some() || self.copies.iter().any(DeviceCopy::is_complete)
     }

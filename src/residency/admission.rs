@@ -1,8 +1,8 @@
-//! Which plan may begin while others are in progress: what fits alone gets through, so nobody begins what others'
-//! memory might then be missing for.
+//! Admission control: decides whether a plan may begin while others are in progress on its device.
 //!
-//! In: plans, and how far they have come. Out: whether there is room. Must hold: a plan that is alone on its device
-//! always may begin; what is estimated is at least what the plan's own buffers take.
+//! In: plans, and how far they have come. Out: whether there is memory for one more. Must hold: a plan that is alone on
+//! its device may always begin; the estimate is never below what the plan's own buffers take. A plan that fits alone
+//! completes: it is not admitted if it could take memory that plans in progress still need.
 
 use super::cursor::Cursor;
 use super::state::State;
@@ -11,13 +11,13 @@ use crate::contract::plan::{Plan, Role};
 use crate::graph::DType;
 use crate::ids::RegionId;
 
-/// Plans in progress on a device.
+/// Most plans in progress on a device.
 const CURSORS_MAX: usize = 16;
 
 impl State {
-    /// Whether a plan may begin beside those in progress: all that they will still take has room, in free memory, or in that of
-    /// values that can leave for host memory.
-    pub(super) fn has_room_beside(&self, d: usize, region: RegionId) -> bool {
+    /// Whether a plan may begin beside those in progress: the memory that all of them will still take is free, or taken
+    /// by values that can be evicted to host memory.
+    pub(super) fn may_begin(&self, d: usize, region: RegionId) -> bool {
         let device = &self.devices[d];
         if device.cursors.is_empty() {
             return true;
@@ -31,12 +31,12 @@ impl State {
         wanted <= self.limit(d).saturating_sub(device.pool.live_bytes()).saturating_add(room)
     }
 
-    /// Whether the plan that is being placed may wait for memory of others.
+    /// Whether the plan that is being placed may wait until other plans free memory.
     pub(super) fn may_wait_for_others(&self, d: usize) -> bool {
         !self.devices[d].cursors.is_empty() && !self.devices[d].last_chance
     }
 
-    /// Bytes of its own that a plan in progress will take beyond those that it has.
+    /// Bytes that the buffers of a plan in progress will take beyond what they take now.
     fn growth(&self, d: usize, cursor: &Cursor) -> u64 {
         let profile = self.profile(d, cursor.plan.region);
         let has = cursor.step.checked_sub(1).and_then(|last| profile.get(last)).copied().unwrap_or(0);
@@ -49,7 +49,7 @@ impl State {
         work.profile.get_or_init(|| self.profile_of(d, &work.plan))
     }
 
-    /// Bytes of its own buffers that a plan has in use at each step, and at its end.
+    /// Bytes of a plan's own buffers that are in use at each step and at its end.
     fn profile_of(&self, d: usize, plan: &Plan) -> Box<[u64]> {
         let end = plan.steps.len();
         let mut profile = vec![0; end + 1];
@@ -65,7 +65,7 @@ impl State {
             }
         }
         for (id, meta, buffer) in &plan.outputs {
-            // Another name gets a copy of its own.
+            // An output that shares a buffer with another value gets its own copy at the end.
             if !matches!(plan.buffers[*buffer as usize].role, Role::Output(own) if own == *id) {
                 add(end, end, self.charged_for(d, meta.dtype, meta.elements() as u64, false));
             }
