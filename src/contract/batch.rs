@@ -1,7 +1,7 @@
 //! A batch: work that is submitted to a device together. Residency writes it, a device carries it out.
 //!
-//! The same for the GPU and the host, so that residency is one machine: on the host an upload adopts the host buffer and
-//! a readback shares it, without a copy.
+//! Batches are the same for the GPU and the host, so that residency needs no second case. On the host, an upload uses
+//! the host buffer itself and a readback shares it, without a copy.
 
 use crate::contract::plan::Launch;
 use crate::graph::DType;
@@ -26,35 +26,35 @@ pub struct Slot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Transfer(pub u64);
 
-/// One thing to do, in order. Effects are as if each finished before the next began.
+/// A command. The effects of a batch are as if each command finished before the next one began.
 #[derive(Clone, Debug)]
 pub enum Command {
-    /// Make an allocation; one that is there already, in the same size, stays as it is.
+    /// Make an allocation. If it exists already, with the same size, it stays as it is.
     Allocate {
-        /// Its name.
+        /// The name of the allocation.
         buffer: BufferId,
         /// Its size.
         bytes: u64,
     },
     /// Drop an allocation; later commands don't name it.
     Free {
-        /// Its name.
+        /// The name of the allocation.
         buffer: BufferId,
     },
-    /// Host elements to a slot.
+    /// Copy elements of a host buffer to a slot.
     Upload {
-        /// From this buffer,
+        /// The host buffer.
         from: Arc<HostBuffer>,
-        /// elements from here,
+        /// Its first element to copy.
         first: u64,
-        /// so many,
+        /// The number of elements.
         elements: u64,
-        /// to here.
+        /// The slot to fill.
         to: Slot,
     },
     /// Zero a slot.
     Zero {
-        /// Which.
+        /// The slot.
         slot: Slot,
     },
     /// Copy device memory.
@@ -66,35 +66,35 @@ pub enum Command {
     },
     /// Run a launch over a tile.
     Dispatch {
-        /// What.
+        /// The launch.
         launch: Arc<Launch>,
-        /// Which part of it.
+        /// The tile.
         #[cfg_attr(not(feature = "gpu"), expect(dead_code, reason = "only GPUs run a launch in tiles"))]
         tile: Tile,
         /// For each of the launch's uses, the slots of its pieces (one if tiled).
         bindings: Vec<SmallVec<[Slot; 1]>>,
         /// The slot of fault words.
         faults: Option<Slot>,
-        /// log2 of the 32-bit elements in a piece of what is not tiled.
+        /// log2 of the 32-bit elements in a piece of an operand that is not tiled.
         #[cfg_attr(not(feature = "gpu"), expect(dead_code, reason = "only GPUs bind pieces of an operand"))]
         span_shift: u32,
     },
-    /// Bring elements of a slot to host memory; reported as `ReadbackDone`.
+    /// Copy elements of a slot to host memory; reported as `ReadbackDone`.
     Readback {
         /// Its number.
         transfer: Transfer,
-        /// From here.
+        /// The slot to read.
         from: Slot,
-        /// Of this type,
+        /// The type of the elements.
         dtype: DType,
-        /// so many.
+        /// The number of elements.
         elements: u64,
     },
     /// Report which fault words of the slot are set with `BatchFinished`.
     ReadFaults {
-        /// Which slot.
+        /// The slot.
         slot: Slot,
-        /// How many words.
+        /// The number of fault words.
         words: u32,
     },
 }
@@ -104,9 +104,9 @@ pub enum Command {
 pub struct Batch {
     /// Its number.
     pub id: BatchId,
-    /// For which region.
+    /// The region.
     pub region: RegionId,
-    /// For which session.
+    /// The session.
     #[cfg_attr(not(feature = "gpu"), expect(dead_code, reason = "only the lanes of GPUs name sessions"))]
     pub session: SessionId,
     /// What to do.

@@ -1,37 +1,37 @@
-//! An op's record in short: what tapes hold most, in half the space.
+//! A compact record of an op, half the size of a [`Node`], for the most frequent ops on a tape.
 //!
 //! In: an elementwise op on one or two values of the tape's own session, and numbers. Out: its node, on the other side.
-//! A record is written once and read once, by another thread: its size is what it costs.
-//! Must hold: BRIEF-1: the node that comes out is the one that went in.
+//! A record is written once and read once, by another thread, so its cost is its size. Must hold: BRIEF-1: the node
+//! that comes out equals the one that went in.
 
 use crate::error::Site;
 use crate::graph::{Arg, DType, ElementOp, Meta, Node, Op, Scalar, Shape};
 use crate::ids::{DeviceId, SessionId, ValueId};
 use smallvec::SmallVec;
 
-/// Arguments of such an op at most.
+/// Most arguments of such an op.
 const ARGS_MAX: usize = 2;
 
-/// An elementwise op on values of its own session, and numbers.
+/// An elementwise op on values of its own session and scalars.
 #[derive(Debug)]
 pub struct Brief {
-    /// Values' numbers, and numbers' bits.
+    /// For each argument, the number of a value or the bits of a scalar.
     args: [u64; ARGS_MAX],
     shape: Shape,
     at: Site,
     index: u64,
     op: ElementOp,
     dtype: DType,
-    /// The dtype of its numbers.
+    /// The dtype of its scalars.
     numbers: DType,
     pin: Option<DeviceId>,
     count: u8,
-    /// Bit `i`: argument `i` is a number.
+    /// Bit `i` is set if argument `i` is a scalar.
     is_number: u8,
 }
 
 impl Brief {
-    /// The op that makes value `value`, if it fits.
+    /// The compact record of the op that makes value `value`; `None` if the op does not fit.
     #[inline]
     pub fn of(
         value: ValueId,

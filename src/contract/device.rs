@@ -1,8 +1,8 @@
-//! What the other actors may know of a device: numbers, no handles.
+//! The description of a device for the other actors: numbers, no handles.
 //!
-//! Must hold: DEV-1: what an actor does follows from [`Capabilities`], [`Features`] and numbers, never from
-//! [`DeviceKind`], which is for opening a device and for words. Device 0, the host, owns the host's budget and runs
-//! everything; of the other capabilities, each device may have any mix.
+//! Must hold: DEV-1: an actor's behaviour follows from [`Capabilities`], [`Features`] and numbers, never from
+//! [`DeviceKind`], which is only for opening a device and for texts. Device 0, the host, owns the host's budget and
+//! runs every op. Any device may have any mix of the other capabilities.
 
 use crate::graph::DType;
 use crate::graph::costs::Work;
@@ -18,8 +18,8 @@ pub enum DeviceKind {
     Gpu,
 }
 
-/// How a device works, as the scheduler, fusion and residency ask. Any mix is possible, but for those of device 0
-/// (DEV-1).
+/// Properties of a device on which the decisions of the scheduler, fusion and residency depend. Any mix is possible,
+/// except for device 0 (DEV-1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Capabilities {
@@ -35,8 +35,9 @@ pub struct Capabilities {
     /// hold. The budget is strict, values are kept in one piece, and nothing is evicted that is not in host memory
     /// anyway. True of device 0 alone. Read by residency.
     pub owns_host_budget: bool,
-    /// It runs every op, whatever a kernel binds and holds. What another device refuses is planned for device 0, for
-    /// which this is true. Read by placement, and by fusion (which steps fit, and what counts as a binding).
+    /// It runs every op, without limits on what a kernel binds and holds. An op that another device cannot run is
+    /// planned for device 0, for which this is true. Read by placement, and by fusion (which steps fit, and what counts
+    /// as a binding).
     pub runs_all: bool,
     /// Reductions, scans and library kernels run in parallel parts, whose partial results take scratch memory that the
     /// plan gives them. Read by fusion.
@@ -69,7 +70,7 @@ impl Capabilities {
     }
 }
 
-/// What a device's driver grants. The other actors ask [`DeviceInfo::has`] for dtypes.
+/// The optional features that a device's driver supports. For dtypes, the other actors call [`DeviceInfo::has`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Features {
@@ -87,8 +88,8 @@ pub struct Features {
     pub pipeline_cache: bool,
 }
 
-/// Measured constants of the one model of costs: placement, turns and the estimates of launches multiply them with bytes
-/// and with simple operations (`graph::costs`). `device::costs` measures and keeps them.
+/// Measured constants of the cost model. Placement, turns and the estimates of launches multiply them by bytes and by
+/// simple operations (`graph::costs`). `device::costs` measures and stores them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Costs {
@@ -115,25 +116,25 @@ impl Costs {
     }
 }
 
-/// A device, in numbers.
+/// The description of a device.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DeviceInfo {
     /// Its number in this runtime.
     pub id: DeviceId,
-    /// What kind, for opening it and for words (DEV-1).
+    /// Its kind, for opening it and for texts (DEV-1).
     pub kind: DeviceKind,
     /// How it works.
     pub capabilities: Capabilities,
     /// Its name, for errors and `tidemill info`.
     pub name: String,
-    /// Driver and API, in words.
+    /// Driver and API, as text.
     pub driver: String,
-    /// A CPU that pretends to be a GPU.
+    /// It is a software adapter: a CPU that executes the GPU's API.
     pub software: bool,
-    /// What its driver grants.
+    /// The features that its driver supports.
     pub features: Features,
-    /// Its arithmetic.
+    /// The properties of its floating-point arithmetic.
     pub profile: FloatProfile,
     /// Which precision its kernels are generated for.
     pub precision: Precision,
@@ -145,26 +146,26 @@ pub struct DeviceInfo {
     pub buffer_bytes_max: u64,
     /// Storage buffers one kernel may bind, parameters and fault words included.
     pub bindings_max: u32,
-    /// Invocations of a workgroup that holds lines of elements at the most; 0 where no kernel holds lines.
+    /// Most invocations of a workgroup that holds whole lines of elements in registers; 0 if no kernel does.
     pub line_invocations_max: u32,
     /// Parameter words that a dispatch may carry as immediates; 0 for none.
     pub immediate_words_max: u32,
     /// Bytes that values may take on it.
     pub budget_bytes: u64,
-    /// Bytes that one step may take of it, whatever the budget is: a step that needs more than the budget takes the
-    /// rest until it is done. On the host, whose budget is strict, it equals `budget_bytes`.
+    /// Bytes that one step may take, also beyond the budget, until it is done. On the host, whose budget is strict, it
+    /// equals `budget_bytes`.
     pub memory_bytes: u64,
-    /// Whether the program set the budget, which then stays.
+    /// Whether the program set the budget. The runtime does not change it then.
     pub budget_is_set: bool,
-    /// Bytes of the host's budget that it takes where its memory is the host's own (a software adapter's, an integrated
-    /// one's): the host's budget is so much less, unless the program set that.
+    /// Bytes of the host's budget that this device takes, if its memory is the host's (a software adapter, an
+    /// integrated GPU). The host's budget shrinks by as much, unless the program set it.
     pub host_share_bytes: u64,
     /// log2 of the 32-bit elements in a segment: arrays longer than that are kept in several allocations, which come
     /// and go one by one. A tight budget has short segments. [`DeviceInfo::segment_shift_of`] knows other types.
     pub segment_shift: u32,
-    /// log2 of the 32-bit elements that one binding spans, at least `segment_shift`, and a function of the device alone:
-    /// what a kernel reads or writes all over lies in pieces of so many elements. [`DeviceInfo::span_shift_of`] knows
-    /// other types.
+    /// log2 of the 32-bit elements that one binding spans: at least `segment_shift`, and a function of the device
+    /// alone. An array that a kernel uses as a whole is stored in pieces of that many elements.
+    /// [`DeviceInfo::span_shift_of`] knows other types.
     pub span_shift: u32,
     /// Slots up to this size are cut from shared slabs; 0 for none.
     pub slab_slot_bytes_max: u64,
@@ -196,13 +197,13 @@ pub fn shift_for(shift: u32, dtype: DType) -> u32 {
 const SLAB_BYTES_MAX: u64 = 4 << 20;
 /// A slab takes at most this share of the budget.
 const SLABS_MIN: u64 = 64;
-/// Slabs of less than this would hold next to nothing.
+/// Smaller slabs would hold too few slots to be useful.
 const SLAB_BYTES_MIN: u64 = 1 << 10;
 
-/// Smaller data is copied into a slot of the pool: that costs less than a name of its own.
+/// Smaller host buffers are copied into a slot of the pool, which costs less than naming them as buffers of their own.
 const READ_IN_PLACE_BYTES_MIN: u64 = if cfg!(test) { 1 } else { 64 << 10 };
 
-/// How a device's small values share buffers.
+/// The slabs from which a device's small values get their slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slabs {
     /// Bytes of a slab; 0 where there are none.
@@ -218,9 +219,10 @@ pub fn size_class(bytes: u64) -> u64 {
 }
 
 impl DeviceInfo {
-    /// On the host, which holds so many bytes: leaves another device what that takes of the same memory, but keeps
-    /// those, and half of the rest. The other has no larger budget then, unless the program set it; what one step may
-    /// take of it, and so where work is placed, does not depend on the moment.
+    /// Called on the host, of which `held_bytes` are in use, when another device is opened. Hands over a part of the
+    /// host's budget if that device uses the host's memory. The host keeps `held_bytes` and half of the rest. The other
+    /// device's budget becomes no larger than the part, unless the program set it. Its `memory_bytes`, and so
+    /// placement, do not depend on what the host holds at the moment.
     pub fn leave_to(&mut self, other: &mut DeviceInfo, held_bytes: u64) {
         if other.host_share_bytes == 0 {
             return;
@@ -233,21 +235,21 @@ impl DeviceInfo {
         self.give_up(other.host_share_bytes);
     }
 
-    /// On the host: so much is another device's.
+    /// Called on the host: takes the bytes out of its budget for another device.
     pub fn give_up(&mut self, bytes: u64) {
         debug_assert!(self.capabilities.owns_host_budget);
         self.budget_bytes = self.budget_bytes.saturating_sub(bytes);
         self.memory_bytes = self.budget_bytes;
     }
 
-    /// On the host: so much that another device took is its own again.
+    /// Called on the host: returns bytes to its budget that another device had taken.
     pub fn take_back(&mut self, bytes: u64) {
         debug_assert!(self.capabilities.owns_host_budget);
         self.budget_bytes += bytes;
         self.memory_bytes = self.budget_bytes;
     }
 
-    /// How its small values share buffers.
+    /// The sizes of its slabs and of their slots.
     pub fn slabs(&self) -> Slabs {
         let share = (self.budget_bytes / SLABS_MIN).max(1);
         let bytes = (1u64 << share.ilog2()).min(SLAB_BYTES_MAX);
@@ -257,12 +259,13 @@ impl DeviceInfo {
         Slabs { bytes, slot_bytes_max: self.slab_slot_bytes_max.min(bytes / 4) }
     }
 
-    /// Whether so much host memory is read where it lies, in place of a copy of the device's own. It is never written.
+    /// Whether the device reads a host buffer of this size in place, without a copy of its own. Such a buffer is never
+    /// written.
     pub fn reads_in_place(&self, bytes: u64) -> bool {
         self.capabilities.shares_host_memory && bytes >= READ_IN_PLACE_BYTES_MIN
     }
 
-    /// The size of the buffer of its own that serves a request.
+    /// The size of a whole buffer that serves a request for `bytes`.
     pub fn whole_bytes(&self, bytes: u64) -> u64 {
         size_class(bytes).min(self.buffer_bytes_max).max(bytes)
     }
@@ -299,7 +302,7 @@ impl DeviceInfo {
         if self.slab_slot_bytes_max == 0 { 0 } else { SLAB_BYTES_MAX }
     }
 
-    /// A device of tests: it can do all, its costs are round numbers, and it holds as much as it is given.
+    /// A device for tests: it has all features, round costs, and memory of the size that the test gives.
     #[cfg(test)]
     pub fn toy(id: DeviceId, kind: DeviceKind) -> DeviceInfo {
         let capabilities = Capabilities::of(kind);
@@ -346,7 +349,7 @@ impl DeviceInfo {
         }
     }
 
-    /// Whether it works beside the host, with a budget of its own: what programs call a GPU.
+    /// Whether it is a device other than the host, with a budget of its own: what programs call a GPU.
     pub fn is_accelerator(&self) -> bool {
         !self.capabilities.owns_host_budget
     }
@@ -357,7 +360,7 @@ impl DeviceInfo {
         bytes as u64
     }
 
-    /// Whether its kernels can hold this type. f64 takes 64-bit integers, too, which its bits are.
+    /// Whether its kernels can compute with this type. f64 needs 64-bit integers, too, which hold its bits.
     pub fn has(&self, dtype: DType) -> bool {
         match dtype {
             DType::F64 => self.features.f64 && self.features.i64,

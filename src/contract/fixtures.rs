@@ -1,4 +1,4 @@
-//! What unit tests of several actors share.
+//! Device descriptions that unit tests of several actors share.
 
 use super::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
 use crate::ids::DeviceId;

@@ -1,4 +1,4 @@
-//! What actors say to each other, one file for each contract: data that crosses an actor's border, and no behaviour.
+//! The contracts between actors, one file each: the data that passes from one actor to another, without behaviour.
 //!
 //! | file | holds | written by | read by |
 //! |---|---|---|---|
@@ -10,7 +10,7 @@
 //! | `messages` | what each actor is told, and what it tells others | the ring carries them | |
 //!
 //! The rules of the house:
-//! - A type lies here if two actors name it. What one actor alone names lies in that actor's folder.
+//! - A type belongs here if two actors name it. A type that only one actor names belongs in that actor's folder.
 //! - A type here is data: fields, and small methods that read and change nothing but these fields and their arguments. It holds no
 //!   channel, clock, thread or handle of a GPU, and decides nothing that belongs to an actor. The exception is `records`:
 //!   it keeps emptied chunks of tapes for their next use, since sessions fill them and the scheduler empties them.
@@ -18,8 +18,9 @@
 //!   the graph's types lie below it.
 //! - A message in the past tense is a fact (an event), one in the imperative is an instruction. An event is made by
 //!   whoever saw the fact, an instruction by the one actor that decides.
-//! - What a contract promises has a name, and stands at the head of its file: REGION-1 to REGION-3 (`region`), PLAN-1 to
-//!   PLAN-4 (`plan`), BRIEF-1 (`brief`), RECORDS-1 (`records`), DEV-1 (`device`). The writer keeps it, and the reader relies on it.
+//! - The invariants of a contract have names and are listed in the header of its file: REGION-1 to REGION-3 (`region`),
+//!   PLAN-1 to PLAN-4 (`plan`), BRIEF-1 (`brief`), RECORDS-1 (`records`), DEV-1 (`device`). The writer keeps it, and
+//!   the reader relies on it.
 
 pub mod batch;
 pub mod brief;

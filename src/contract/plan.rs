@@ -4,8 +4,8 @@
 //! - PLAN-1: steps are in an order in which every buffer is written before it is read.
 //! - PLAN-2: a buffer with `in_place_of` is written only by steps at or after the last read of that input.
 //! - PLAN-3: a launch has as many uses as its program has operands.
-//! - PLAN-4: what a launch uses untiled is of one segment, or joined; what it uses tiled is all joined, or none of it;
-//!   what is joined lives within the plan.
+//! - PLAN-4: a buffer that a launch uses untiled has one segment, or is joined; of the buffers that it uses tiled, all
+//!   are joined or none is; a joined buffer lives within the plan.
 
 use crate::contract::device::Costs;
 use crate::contract::region::RegionInput;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub enum Role {
     /// A value that exists before the region (or host data that enters with it).
     Input(ValueId),
-    /// A value that the region makes and others will see.
+    /// A value that the region makes and that is visible outside of it.
     Output(ValueId),
     /// Lives within the plan.
     Scratch,
@@ -44,7 +44,8 @@ pub struct PlanBuffer {
     pub in_place_of: Option<u32>,
     /// Must be zero before its first use.
     pub zeroed: bool,
-    /// It lies in pieces as long as a binding spans, not in segments: kernels use all of it at a time.
+    /// It is joined: stored in pieces as long as a binding can span, instead of segments, because kernels use all of it
+    /// at a time.
     pub joined: bool,
     /// First and last step that uses it (inclusive).
     pub live: (u32, u32),
@@ -92,7 +93,7 @@ pub struct Launch {
     pub uses: SmallVec<[Use; 6]>,
     /// The buffer of fault words, if the program binds them.
     pub faults: Option<u32>,
-    /// The ops it holds, for the timeline, `explain()` and errors: `"mul+exp+sum"`.
+    /// The ops that were fused into it, for the timeline, `explain()` and errors: `"mul+exp+sum"`.
     pub label: Arc<str>,
     /// Number of graph ops fused in it.
     pub ops: u32,
@@ -104,22 +105,22 @@ pub struct Launch {
     pub split: Option<&'static str>,
     /// The op to blame if it fails: its name and its source line.
     pub blame: (&'static str, Site),
-    /// What the region has to put in where it comes again.
+    /// Where the region's names and numbers occur in the launch, so that a cached plan can be used for another region.
     pub provenance: Arc<Provenance>,
 }
 
-/// Where a parameter word of a launch comes from, if from what the program may vary.
+/// The source of a parameter word that depends on a number of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number {
     /// The first word.
     pub word: u32,
     /// The region's node.
     pub node: u32,
-    /// What of it.
+    /// Which number of that node.
     pub of: NumberOf,
 }
 
-/// What a [`Number`] is of its node.
+/// Which number of a node a [`Number`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberOf {
     /// The scalar that is this argument.
@@ -128,7 +129,7 @@ pub enum NumberOf {
     Key,
 }
 
-/// Which nodes of the region a launch has its names and numbers from.
+/// The nodes of the region from which a launch takes its names and numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Provenance {
     /// The node to blame if it fails.
@@ -178,7 +179,7 @@ pub struct PlanInput {
     pub meta: Meta,
     /// Host data, where the value enters the runtime with this region.
     pub source: Option<Arc<HostBuffer>>,
-    /// Nobody needs it after this region.
+    /// No program or region can reach it after this region.
     pub dies: bool,
 }
 
@@ -195,7 +196,7 @@ pub struct Plan {
     pub region: RegionId,
     /// Its session.
     pub session: SessionId,
-    /// How much of a device the session may have, beside others.
+    /// The session's share of a device, relative to other sessions.
     pub weight: u32,
     /// Where it runs.
     pub device: DeviceId,
@@ -213,12 +214,13 @@ pub struct Plan {
     pub fault_sites: Vec<FaultSite>,
     /// Whether the plan came from the cache.
     pub cached: bool,
-    /// The key under which fusion wants to hear how long the plan takes, if it does.
+    /// Set if fusion wants to know how long the plan takes: the key of its report.
     pub explained: Option<u64>,
 }
 
 impl Launch {
-    /// Microseconds that it takes a device, roughly: what decides how much is sent at a time, and no bit.
+    /// Estimated microseconds on a device. The estimate decides how much work is sent at a time; no result depends on
+    /// it.
     pub fn estimate_us(&self, costs: &Costs) -> f64 {
         let (outer, inner) = match self.geometry {
             Geometry::Map { elements } => (1.0, elements as f64),
@@ -271,7 +273,7 @@ impl Plan {
         })
     }
 
-    /// Microseconds that its launches take a device, roughly.
+    /// Estimated microseconds of its launches on a device.
     pub fn estimate_us(&self, costs: &Costs) -> f64 {
         self.launches().map(|launch| launch.estimate_us(costs)).sum()
     }

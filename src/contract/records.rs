@@ -1,4 +1,4 @@
-//! The records of a tape, in chunks that are used again.
+//! The records of a tape, in chunks of memory that are recycled.
 //!
 //! In: records, one by one. Out: the same, in order. A tape is mostly written and read once, on two threads: memory
 //! that is fresh for every segment would be mapped, zeroed and faulted in by the system, which costs more than
@@ -12,11 +12,11 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Records of a chunk.
+/// Records in a chunk.
 const CHUNK: usize = 256;
-/// Records of the first chunk of a tape that is not known to be long: most sessions are short.
+/// Records in the first chunk of a tape, unless its previous segment was long: most sessions are short.
 const FIRST_CHUNK: usize = 64;
-/// Chunks of each size that wait to be used again, at most: a few full tapes, some hundred short sessions.
+/// Most free chunks of each size that are kept: enough for a few full tapes and many short sessions.
 const SPARES_MAX: usize = 64;
 const FIRST_SPARES_MAX: usize = 512;
 
@@ -53,7 +53,7 @@ impl Spares {
 pub struct Summary {
     /// Ops among the records.
     pub nodes: u64,
-    /// Bytes of values that are kept only until the ring has heard of these records.
+    /// Bytes of dropped values that stay in memory until the ring has taken in these records.
     pub pinned_bytes: u64,
     /// Gathers that are demanded in it.
     pub demands: SmallVec<[GatherId; 2]>,
@@ -71,13 +71,13 @@ pub struct Records {
     open: Vec<Record>,
     /// The tape's segment before this one was long: this one is taken to be long, too.
     is_long: bool,
-    /// Where chunks come from and go back to; `None` until the first record.
+    /// The free chunks of the runtime; `None` until the first record.
     spares: Option<Arc<Spares>>,
 }
 
 impl Records {
-    /// Takes chunks from here from now on, unless it takes them from somewhere already. Called with the first record: a
-    /// tape without any leaves the reference count alone, which all sessions of the runtime would have to share.
+    /// Sets where chunks come from, unless that is set already. Called with the first record, so that a tape without
+    /// records does not touch the reference count, which all sessions of the runtime share.
     #[inline]
     pub fn take_from(&mut self, spares: &Arc<Spares>) {
         if self.spares.is_none() {
@@ -121,7 +121,7 @@ impl Records {
         self.open.is_empty()
     }
 
-    /// All records from here on; none are left.
+    /// Takes all records out, and leaves none.
     pub fn take(&mut self) -> Records {
         let mut next = Records::default();
         (next.is_long, next.spares) = (self.open.capacity() >= CHUNK, self.spares.clone());
@@ -154,7 +154,7 @@ impl Records {
     }
 }
 
-/// Records that nobody looks at give their memory back, too.
+/// Records that were never read give their memory back, too.
 impl Drop for Records {
     fn drop(&mut self) {
         self.empty(drop);

@@ -4,10 +4,11 @@
 //! - REGION-1: nodes are in tape order, which is topological.
 //! - REGION-2: every argument is a node before it, an input, or a scalar.
 //! - REGION-3: an input is materialised somewhere, is made by an earlier region, or brings its host data.
-//! - REGION-4: the nodes of a region of several turns are those of the first turn, then those of the second, and so on.
-//!   Each node is that of the first turn but for numbers that are parameters, random keys and the session's values: it reads
-//!   the same node of its own turn, or of the turn before, in whose place the first turn reads an input that is nothing else
-//!   to the loop, or the same input. All is elementwise; outputs are of the last turn, and read by a next one.
+//! - REGION-4: a region of several turns has the nodes of the first turn, then those of the second, and so on. Each
+//!   node equals that of the first turn, except for parameters, random keys and the names of values. Its arguments are
+//!   the same node of its own turn, the same input, or the same node of the turn before; in place of the latter, the
+//!   first turn reads an input that has no other use in the loop. All ops are elementwise. Outputs belong to the last
+//!   turn, and are values that a next turn would read.
 
 use crate::error::{Error, ErrorKind, Site};
 use crate::graph::{DType, Meta, Op, Scalar};
@@ -38,7 +39,7 @@ pub struct RegionNode {
     pub args: SmallVec<[RegionArg; 3]>,
     /// Dtype and shape.
     pub meta: Meta,
-    /// Whether others will see it: it must be written out.
+    /// Whether it is visible outside of the region, so that it must be written to memory.
     pub output: bool,
     /// Where it was recorded.
     pub at: Site,
@@ -55,35 +56,35 @@ pub struct RegionInput {
     pub source: Option<Arc<HostBuffer>>,
     /// Nobody can reach it after this region: its memory may be reused in place.
     pub dies: bool,
-    /// It came from the user: the host device reads it where it lies.
+    /// It is the program's own data, which the host device reads in place.
     pub is_source: bool,
 }
 
 /// Why a region ends where it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CutReason {
-    /// Somebody awaits a value.
+    /// A gather or eval demanded a value.
     Demand,
     /// `flush()`, `share()`, `explain()` or `close()`, or its session ended.
     Flush,
     /// The tape reached its cap on undemanded nodes.
     NodeLimit,
-    /// The tape reached its cap on pinned bytes, or what is lazy the cap on what it keeps.
+    /// The tape reached its limit on pinned bytes, or lazy values reached the limit on the bytes that they keep.
     ByteLimit,
-    /// Much was let go of, and nothing recorded.
+    /// Many handles were dropped while nothing was recorded.
     Drops,
-    /// A writer of the session waits for memory, which what the session has not computed yet may hold.
+    /// An upload writer of the session waits for memory, which values that are not computed yet may hold.
     Room,
     /// The next node runs on another device.
     DeviceChange,
-    /// A region holds at most so many nodes, or elements of independent parts.
+    /// The region reached its limit on nodes, or on elements of independent parts.
     RegionLimit,
 }
 
 /// Why a device was chosen, with the numbers that decided.
 #[derive(Clone, Debug, Default)]
 pub struct Placement {
-    /// In words: "asked for", "cheaper", "this device lacks f64", …
+    /// A text: "asked for", "cheaper", "this device lacks f64", …
     pub reason: &'static str,
     /// Estimated microseconds on each candidate, by device number.
     pub estimates_us: SmallVec<[(u8, f64); 2]>,
@@ -110,7 +111,7 @@ pub struct Region {
     pub why: CutReason,
     /// Why it runs there.
     pub placement: Placement,
-    /// The turns of the loop that it is, all alike but for numbers and random keys (REGION-4), or 1.
+    /// The number of turns, if the region is a loop (REGION-4); else 1.
     pub turns: u32,
     /// Not run, only planned: for `explain()`.
     pub preview: bool,
@@ -127,7 +128,7 @@ impl Region {
     }
 }
 
-/// The error of a value that was dropped before it was made, since nobody waited for it any more.
+/// The error of a value whose computation was cancelled because it was not needed any more.
 pub fn cancelled_error() -> Error {
     Error::new(ErrorKind::Cancelled, "nobody waited for the value any more")
 }

@@ -4,7 +4,7 @@ use super::brief::Brief;
 use crate::graph::Node;
 use crate::ids::{DeviceId, GatherId, ValueId};
 
-/// What a gather wants of its value.
+/// Where a gather wants its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// The elements in host memory.
@@ -22,7 +22,7 @@ pub enum Want {
 pub struct Drops([u32; 2]);
 
 impl Drops {
-    /// Marks a free place: no distance is stored as this number.
+    /// Marks a free entry. Stored distances are smaller.
     const FREE: u32 = u32::MAX;
     /// No drops.
     pub const NONE: Drops = Drops([Drops::FREE; 2]);
@@ -64,11 +64,11 @@ pub enum Record {
     Pinned(ValueId, DeviceId),
     /// A gather or eval was called.
     Demanded {
-        /// Whose future it resolves.
+        /// The gather to resolve.
         gather: GatherId,
         /// The value.
         value: ValueId,
-        /// What of it.
+        /// Where it is wanted.
         want: Want,
     },
     /// A gather was dropped before the tape was cut.

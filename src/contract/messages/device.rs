@@ -1,4 +1,4 @@
-//! What a device is told, and what it says.
+//! Messages to and from a device.
 
 use crate::contract::batch::{Batch, Transfer};
 use crate::error::Error;
@@ -6,17 +6,17 @@ use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, BufferId, DeviceId};
 use std::sync::Arc;
 
-/// What a device is told.
+/// Instructions to a device.
 #[derive(Debug)]
 pub enum DeviceInstruction {
     /// Run this batch after all earlier ones.
     Submit(Batch),
     /// Drop these allocations once all earlier batches are done.
     Release(Vec<BufferId>),
-    /// Give back to the system what lies free and was not needed since the last time, in steps; or all of it, since
-    /// nothing has happened for a while.
+    /// Return free memory to the system: in steps, what was not needed since the last `Trim`; or all of it, after a
+    /// while without events.
     Trim {
-        /// All of it.
+        /// Return all free memory.
         all: bool,
     },
     /// Finish what is in flight, then end the actor.
@@ -28,42 +28,42 @@ pub enum DeviceInstruction {
 pub enum DeviceEvent {
     /// A batch is done.
     BatchFinished {
-        /// Where.
+        /// The device.
         device: DeviceId,
-        /// Which.
+        /// The batch.
         batch: BatchId,
         /// Indices of fault words that are set.
         faults: Vec<u32>,
         /// Nanoseconds the device spent on it.
         device_ns: u64,
     },
-    /// A batch failed; what it wrote is undefined, other batches are not touched: the allocations that it should have
-    /// made are made, and those that it should have dropped are dropped, so that batches behind it find what they name.
-    /// Where it is an allocation that can't be made, those that name it fail for the same reason.
+    /// A batch failed. The contents of what it wrote are undefined. Other batches are not affected: the batch's
+    /// allocations are made and its drops are done all the same, so that later batches find the buffers that they name.
+    /// If an allocation itself failed, the batches that name it fail for the same reason.
     BatchFailed {
-        /// Where.
+        /// The device.
         device: DeviceId,
-        /// Which.
+        /// The batch.
         batch: BatchId,
-        /// Why.
+        /// The error.
         error: Error,
     },
     /// A readback arrived.
     ReadbackDone {
-        /// From where.
+        /// The device that it comes from.
         device: DeviceId,
-        /// Which.
+        /// The readback.
         transfer: Transfer,
         /// The elements.
         data: Result<Arc<HostBuffer>, Error>,
     },
-    /// The device is gone with all it held. Batches in flight were reported as failed before.
+    /// The device is lost with all its contents. Its batches in flight were reported as failed before.
     Lost {
-        /// Which.
+        /// The device.
         device: DeviceId,
-        /// Why.
+        /// The error.
         error: Error,
-        /// Whether a new one took its place, empty.
+        /// Whether a new, empty device replaces it.
         replaced: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! What fusion hears and says.
+//! Messages to and from fusion.
 
 use crate::contract::device::DeviceInfo;
 use crate::contract::plan::Plan;
@@ -14,7 +14,7 @@ pub enum FusionEvent {
     RegionCut(Arc<Region>),
     /// The scheduler wants regions explained, not run.
     ExplainAsked {
-        /// Resolves with the text.
+        /// The gather that resolves with the text.
         gather: GatherId,
         /// The regions.
         regions: Vec<Region>,
@@ -23,23 +23,23 @@ pub enum FusionEvent {
     DeviceOpened(DeviceInfo),
     /// A worker compiled the pipelines of a plan that missed the cache.
     PipelinesReady {
-        /// Whose.
+        /// The region.
         region: RegionId,
         /// Whether they compiled.
         result: Result<(), Error>,
     },
-    /// A plan ran that has a key ([`Plan::explained`]).
+    /// A plan with a key ([`Plan::explained`]) has run.
     PlanRan {
         /// The key.
         key: u64,
-        /// Where.
+        /// The device.
         device: DeviceId,
         /// Microseconds of the device's time.
         us: f64,
     },
 }
 
-/// What fusion tells others to do.
+/// Fusion's instructions to other actors.
 #[derive(Debug)]
 pub enum FusionInstruction {
     /// To a worker: compile the kernels of this plan that the device has not seen, then report `PipelinesReady`.
@@ -48,14 +48,14 @@ pub enum FusionInstruction {
     Place(Arc<Plan>),
     /// To the scheduler: the region cannot be planned.
     Fail {
-        /// Which.
+        /// The region.
         region: RegionId,
-        /// Why.
+        /// The error.
         error: Error,
     },
     /// To the scheduler: an explanation is ready.
     Explained {
-        /// Which.
+        /// The gather.
         gather: GatherId,
         /// The text.
         text: String,

@@ -1,4 +1,4 @@
-//! What each actor is told (events: facts, in the past tense) and what it tells others (instructions: imperatives).
+//! The messages of the actors: events, which are facts in the past tense, and instructions, which are imperatives.
 //!
 //! One file for each actor. `crate::ring::machines` carries what scheduler, fusion and residency say to each other;
 //! `crate::ring::run` and `crate::ring::devices` tell the devices.

@@ -1,4 +1,4 @@
-//! What residency hears and says.
+//! Messages to and from residency.
 
 use crate::contract::batch::{Batch, Transfer};
 use crate::contract::device::DeviceInfo;
@@ -14,46 +14,46 @@ use std::sync::Arc;
 pub enum ResidencyEvent {
     /// Fusion has a plan to place.
     PlanReady(Arc<Plan>),
-    /// Nobody can reach the value once `after` (if any) has been placed.
+    /// The value is unreachable once the region `after`, if there is one, has been placed.
     ValueRetired {
-        /// Which.
+        /// The value.
         value: ValueId,
         /// The last region that uses it.
         after: Option<RegionId>,
     },
     /// A region failed before it reached residency: its outputs will never exist.
     RegionAbandoned {
-        /// Which.
+        /// The region.
         region: RegionId,
-        /// What it read, with host data: others may read it, too, and count on this region to have brought it.
+        /// Its inputs, with host data. Other regions may read them, too, and the host data is sent only once.
         inputs: Vec<RegionInput>,
-        /// Why.
+        /// The error.
         error: Error,
     },
-    /// Nobody needs what a region makes any more. It fails as cancelled, unless all of it is placed already.
+    /// The outputs of a region are not needed any more. It fails as cancelled, unless all of it is placed already.
     RegionUnwanted(RegionId),
     /// No plan with this number ever comes: its region was dropped before it was sent.
     RegionSkipped(RegionId),
     /// Values that will never be made: the outputs of a region that was abandoned.
     ValuesFailed {
-        /// Which.
+        /// The values.
         values: Vec<ValueId>,
-        /// Why.
+        /// The error.
         error: Error,
     },
     /// A device was opened while the runtime was running already; it has the next number.
     DeviceOpened(DeviceInfo),
-    /// A while has passed: free memory that was not used since the last time goes back to the system, in steps; or all
-    /// of it, since nothing has happened for several times that long.
+    /// The idle period has passed: return free memory to the system. In steps, what was not used since the last such
+    /// event; or all of it, after several periods without any event.
     IdlePassed {
-        /// All of it.
+        /// Return all free memory.
         all: bool,
     },
     /// A device finished a batch.
     BatchFinished {
-        /// Where.
+        /// The device.
         device: DeviceId,
-        /// Which.
+        /// The batch.
         batch: BatchId,
         /// Fault words that are set, by index (batches that carry `ReadFaults`).
         faults: Vec<u32>,
@@ -62,11 +62,11 @@ pub enum ResidencyEvent {
     },
     /// A device could not run a batch.
     BatchFailed {
-        /// Where.
+        /// The device.
         device: DeviceId,
-        /// Which.
+        /// The batch.
         batch: BatchId,
-        /// Why.
+        /// The error.
         error: Error,
     },
     /// A segment of a value (or evicted segment) is in host memory.
@@ -76,97 +76,98 @@ pub enum ResidencyEvent {
         /// The elements.
         data: Result<Arc<HostBuffer>, Error>,
     },
-    /// A device is gone with all it held.
+    /// A device is lost with all its contents.
     DeviceLost {
-        /// Which.
+        /// The device.
         device: DeviceId,
-        /// Why.
+        /// The error.
         error: Error,
         /// Whether it serves again, empty.
         replaced: bool,
     },
 }
 
-/// A segment that left a device for want of memory, and why: for the timeline.
+/// The eviction of a segment, with the numbers that explain it, for the timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Eviction {
-    /// From where.
+    /// The device that it comes from.
     pub device: DeviceId,
-    /// The region whose step wanted memory.
+    /// The region whose step needed memory.
     pub region: RegionId,
-    /// What left; none for what lives within one plan.
+    /// The value; `None` for a buffer that lives within one plan.
     pub value: Option<ValueId>,
-    /// Which segment of it.
+    /// The number of the segment.
     pub segment: u32,
-    /// Bytes that this gave back.
+    /// Bytes that the eviction freed.
     pub bytes: u64,
-    /// Bytes that the step wanted.
+    /// Bytes that the step needed.
     pub wanted: u64,
-    /// Bytes in use on the device before, of its budget; on the host with those that host copies take of it.
+    /// Bytes of the device's budget in use before the eviction; on the host, host copies of other devices' values
+    /// included.
     pub live: u64,
     /// The device's budget.
     pub budget: u64,
-    /// Host memory had its bytes already: nothing had to be read back.
+    /// Its bytes were in host memory already, so nothing had to be read back.
     pub known: bool,
 }
 
-/// What residency tells others to do.
+/// Residency's instructions to other actors.
 #[derive(Debug)]
 pub enum ResidencyInstruction {
     /// To a device: run this batch.
     Submit {
-        /// Where.
+        /// The device.
         device: DeviceId,
-        /// What.
+        /// The batch.
         batch: Batch,
     },
     /// To a device: allocations to drop once everything submitted so far is done.
     Release {
-        /// Where.
+        /// The device.
         device: DeviceId,
-        /// Which.
+        /// The names of the allocations.
         buffers: Vec<BufferId>,
     },
     /// To the scheduler: all of a region has run.
     RegionFinished {
-        /// Which.
+        /// The region.
         region: RegionId,
         /// Values whose computation set a fault word.
         faults: Vec<(ValueId, Error)>,
     },
-    /// To fusion: a plan ran that has a key.
+    /// To fusion: a plan with a key has run.
     PlanRan {
         /// The key.
         key: u64,
-        /// Where.
+        /// The device.
         device: DeviceId,
         /// Microseconds of the device's time.
         us: f64,
     },
     /// To the scheduler: a region failed.
     RegionFailed {
-        /// Which.
+        /// The region.
         region: RegionId,
-        /// Why.
+        /// The error.
         error: Error,
     },
     /// To the scheduler: a value is in host memory, or never will be.
     ValueArrived {
-        /// Which.
+        /// The value.
         value: ValueId,
         /// The elements.
         data: Result<Arc<HostBuffer>, Error>,
     },
-    /// To the timeline: a segment had to leave.
+    /// To the timeline: a segment was evicted.
     Evicted(Eviction),
-    /// To the scheduler: a device reported a loss; what is sent to it before `DeviceLost` comes, which is certain to
+    /// To the scheduler: a device reported a loss. Work that is sent to it before `DeviceLost`, which is certain to
     /// follow, can only fail.
     DeviceStalled(DeviceId),
     /// To the scheduler: a value lived only on a lost device.
     ValueLost {
-        /// Which.
+        /// The value.
         value: ValueId,
-        /// Why.
+        /// The error.
         error: Error,
     },
 }

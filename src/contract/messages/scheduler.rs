@@ -1,4 +1,4 @@
-//! What the scheduler hears and says.
+//! Messages to and from the scheduler.
 
 use crate::contract::device::DeviceInfo;
 use crate::contract::records::Records;
@@ -22,9 +22,9 @@ pub enum SchedulerEvent {
     },
     /// A piece of a session's tape, in program order.
     SegmentCut {
-        /// Whose.
+        /// The session.
         session: SessionId,
-        /// What was recorded.
+        /// The records.
         records: Records,
         /// Why it was cut here.
         why: CutReason,
@@ -33,9 +33,9 @@ pub enum SchedulerEvent {
     },
     /// A gather's future was dropped after its tape was cut.
     GatherCancelled(GatherId),
-    /// A session ends; what it still holds is released, what it awaits fails.
+    /// A session ends: its handles are released, and its open gathers fail.
     SessionClosed(SessionId),
-    /// `explain()` was called on a value.
+    /// A program called `explain()` on a value.
     ExplainAsked {
         /// Resolves with the text.
         gather: GatherId,
@@ -44,28 +44,28 @@ pub enum SchedulerEvent {
     },
     /// A device ran all of a region.
     RegionFinished {
-        /// Which.
+        /// The region.
         region: RegionId,
         /// Values whose computation set a fault word, with their errors.
         faults: Vec<(ValueId, Error)>,
     },
     /// A region could not be planned, placed or run; its outputs do not exist.
     RegionFailed {
-        /// Which.
+        /// The region.
         region: RegionId,
-        /// Why.
+        /// The error.
         error: Error,
     },
     /// A value arrived in host memory.
     ValueArrived {
-        /// Which.
+        /// The value.
         value: ValueId,
         /// The elements, or why they are lost.
         data: Result<Arc<HostBuffer>, Error>,
     },
     /// A value lived only on a device that is gone.
     ValueLost {
-        /// Which.
+        /// The value.
         value: ValueId,
         /// The device's fault.
         error: Error,
@@ -74,25 +74,26 @@ pub enum SchedulerEvent {
     DeviceStalled(DeviceId),
     /// A device is gone; `replaced` says whether it was opened again.
     DeviceLost {
-        /// Which.
+        /// The device.
         device: DeviceId,
-        /// Why.
+        /// The error.
         error: Error,
         /// Whether it serves again.
         replaced: bool,
     },
-    /// What came of [`SchedulerInstruction::OpenDevices`]: a device, none that is there, or why it cannot be opened.
+    /// The result of [`SchedulerInstruction::OpenDevices`]: the device, `None` if there is none, or the error of
+    /// opening it.
     OpeningEnded(Result<Option<DeviceInfo>, Error>),
     /// Fusion rendered an explanation.
     Explained {
-        /// Which.
+        /// The gather.
         gather: GatherId,
         /// The text.
         text: String,
     },
-    /// No new work; drain what is in flight.
+    /// Shutdown began: refuse new work, finish what is in flight.
     ShutdownAsked,
-    /// The drain's deadline passed: fail what is left.
+    /// The deadline of the shutdown passed: fail the rest.
     DeadlinePassed,
 }
 
@@ -107,7 +108,7 @@ pub enum Delivered {
     Text(String),
 }
 
-/// What the scheduler tells others to do.
+/// The scheduler's instructions to other actors.
 #[derive(Debug)]
 pub enum SchedulerInstruction {
     /// To fusion: plan this region (and pass it on).
@@ -119,48 +120,48 @@ pub enum SchedulerInstruction {
         /// The regions, in order.
         regions: Vec<Region>,
     },
-    /// To residency: nobody can reach the value any more, once `after` has been placed.
+    /// To residency: the value is unreachable once the region `after` has been placed.
     Retire {
-        /// Which value.
+        /// The value.
         value: ValueId,
         /// The last region that uses it, if any.
         after: Option<RegionId>,
     },
-    /// To residency: nobody needs what the region makes any more; unless it is placed already, it fails as cancelled.
+    /// To residency: the region's outputs are not needed any more. It fails as cancelled, unless it is placed already.
     Abandon {
-        /// Which.
+        /// The region.
         region: RegionId,
     },
-    /// To residency: the region was dropped before it was sent, and its number never comes. Residency keeps the numbers
-    /// of regions as intervals, in which each gap would stay for ever.
+    /// To residency: the region was dropped before it was sent, so no plan with its number will come. Residency stores
+    /// the numbers of regions as intervals, in which such a gap would otherwise stay for ever.
     Skip {
-        /// Which.
+        /// The region.
         region: RegionId,
     },
     /// To the user: resolve a future.
     Resolve {
-        /// Which.
+        /// The gather.
         gather: GatherId,
-        /// With what.
+        /// The result.
         result: Result<Delivered, Error>,
     },
-    /// To the session's gate: so many nodes that were left lazy are in the ring again, and keep so many bytes.
+    /// To the session's gate: nodes that were left lazy are in the ring again, and keep bytes alive.
     Charge {
-        /// Whose.
+        /// The session.
         session: SessionId,
-        /// How many.
+        /// The number of nodes.
         nodes: u32,
-        /// Of values that the program has let go of.
+        /// Bytes of dropped values that these nodes keep alive.
         bytes: u64,
     },
-    /// To the session's gate: so many recorded nodes have left the ring (run, dead or failed).
+    /// To the session's gate: recorded nodes have left the ring, since they ran, are dead or failed.
     Credit {
-        /// Whose.
+        /// The session.
         session: SessionId,
-        /// How many.
+        /// The number of nodes.
         nodes: u32,
     },
-    /// Open the device that was promised; `OpeningEnded` follows, and what users say waits until then.
+    /// Open the device that was left for later. `OpeningEnded` follows; events from users wait until then.
     OpenDevices,
     /// Everything has drained: stop the ring.
     Stop,
