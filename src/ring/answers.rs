@@ -1,10 +1,10 @@
-//! Answers that a device's thread gives by itself, so that whoever waits is woken once and not through the ring's
-//! thread.
+//! Fast path for the end of a batch: the device's thread resolves gathers itself, so that the waiting task is woken
+//! without a detour through the ring's thread.
 //!
-//! In: for a batch on its way, which gathers it answers if it ends well; the devices' events, as they are sent. Out:
-//! resolved gathers. The ring hears the same events and says the same answers a moment later, to nobody. Must hold:
-//! ANSWER-1: what is expected of a batch is known before its device hears of the batch, and is true of a batch that ends
-//! well, whatever else happens; ANSWER-2: a batch's end, good or bad, is the end of what is expected of it.
+//! In: for a batch, the gathers that its success resolves; the devices' events, as they are sent. Out: resolved
+//! gathers. The ring gets the same events and resolves the same gathers a moment later, which then has no effect. Must
+//! hold: ANSWER-1: a batch's answer is recorded before the batch is sent to its device, and is correct if the batch
+//! succeeds, whatever else happens; ANSWER-2: the end of a batch, whether it succeeds or fails, removes its answer.
 
 use super::GatherTable;
 use super::promise::Wakes;
@@ -19,14 +19,14 @@ use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// What a batch answers when it ends well.
+/// The gathers that a batch resolves if it succeeds.
 #[derive(Debug)]
 pub struct Answer {
-    /// Where it runs.
+    /// The device of the batch.
     pub device: DeviceId,
-    /// Which it is.
+    /// The batch.
     pub batch: BatchId,
-    /// Its readback of a whole value, and the gathers that wait for that.
+    /// Its readback of a whole value, and the gathers that wait for that value in host memory.
     pub brought: Option<(Transfer, SmallVec<[GatherId; 1]>)>,
     /// Gathers that wait until values exist on the device.
     pub made: SmallVec<[GatherId; 1]>,
@@ -38,7 +38,7 @@ impl Answer {
     }
 }
 
-/// Answers that are expected. Few: one at most of each batch in flight.
+/// The recorded answers, at most one for each batch in flight.
 pub(super) struct Answers {
     table: Arc<GatherTable>,
     counters: Arc<Counters>,
@@ -50,18 +50,19 @@ impl Answers {
         Answers { table, counters, expected: Mutex::default() }
     }
 
-    /// A batch is about to be sent.
+    /// Records the answer of a batch that is about to be sent.
     pub(super) fn expect(&self, answer: Answer) {
         self.expected.lock().push((answer, None));
     }
 
-    /// How many are expected.
+    /// The number of recorded answers.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.expected.lock().len()
     }
 
-    /// A device says something.
+    /// Handles a device's event. Returns what is to be called once the ring can receive the event: it resolves the
+    /// gathers.
     pub(super) fn see(self: &Arc<Answers>, event: &DeviceEvent) -> Option<Then> {
         match event {
             DeviceEvent::ReadbackDone { device, transfer, data: Ok(data) } => {

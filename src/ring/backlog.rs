@@ -1,25 +1,27 @@
-//! The backlog holds what sessions have sent and the scheduler has not taken in yet. It is cheap to keep, and to throw
-//! away.
+//! The backlog holds events that sessions have sent and the scheduler has not taken in yet. They are cheap to keep and
+//! to throw away.
 //!
-//! In: users' events, in the order in which they were sent; credits; which gathers are still awaited. Out: the same
-//! events, a session's in their order, as far as the scheduler has room for more. Plain state: no channel, clock or
+//! In: events from users, in the order in which they were sent; credits; which gathers are still awaited. Out: the same
+//! events, in order within each session, when the scheduler has room for them. Plain state: no channel, clock or
 //! thread.
 //!
-//! A session in turn passes one segment that makes work, and is charged what that takes the ring's thread. Whose turn
-//! it is, a [`Fair`] says, by the sessions' weights, as long as no work is given up.
+//! In its turn, a session passes one segment that makes work, and is charged the time that this takes the ring's
+//! thread. A [`Fair`] chooses the next session by the sessions' weights, unless programs give up requests before their
+//! turn.
 //!
-//! A segment here is a list of records. To take it in costs graph work for every record, and what is cut from it has to
-//! be planned, placed and run. So no more is taken in than the devices will soon ask for, and work that is given up
-//! while it waits here costs nothing more.
+//! A segment here is only a list of records. Taking it in costs graph work for every record, and the regions that are
+//! cut from it have to be planned, placed and run. So only as much is taken in as keeps the devices busy, and a request
+//! that is given up while it waits here costs nothing more.
 //!
 //! Must hold:
 //! - BACKLOG-1: a session's events leave in the order in which they were sent.
 //! - BACKLOG-2: a segment that reads values of another session leaves after all that this session sent before it, and
-//!   before all that it sends later: its drops must not overtake who reads.
-//! - BACKLOG-3: demands that leave are awaited. Where a session is closed, what it sent and nobody else reads is thrown
-//!   away with all that it holds, and gathers of it that are still awaited fail.
-//! - BACKLOG-4: nothing is kept of a session that has ended and has nothing inside.
-//! - BACKLOG-5: while work is given up, the session that has waited longest has at least every sixteenth turn.
+//!   before all that it sends later: the drops of that session must not overtake a reader.
+//! - BACKLOG-3: every demand that leaves is still awaited. When a session is closed, its waiting events are thrown
+//!   away, unless another session reads its values, and its gathers that are still awaited fail.
+//! - BACKLOG-4: no entry is kept for a session that has ended and has no work inside the scheduler.
+//! - BACKLOG-5: while requests are given up before their turn, at least every sixteenth turn goes to the session that
+//!   has waited longest.
 //! - BACKLOG-6: otherwise the sessions that wait for a turn share the turns by their weights, as [`Fair`] says (FAIR-2
 //!   to FAIR-4), where a piece of work is the next segment of a session. Work that leaves in a session's turn on behalf
 //!   of others (BACKLOG-2) is charged to that session. A session that waits alone is charged nothing.
@@ -35,42 +37,43 @@ use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Sessions that may have regions waiting in the scheduler before segments stay here. What waits there can't be thrown
-/// away unread, and is served in turn, also where it will be given up before: so it is no more than keeps devices busy.
+/// Segments stay here while this many sessions have regions waiting in the scheduler. Regions there cannot be thrown
+/// away unread and get their turn even if they are given up before, so there should be no more of them than keep the
+/// devices busy.
 const SESSIONS_INSIDE_MAX: usize = 32;
-/// The same while work is given up before its turn comes: what is taken in should be on a device at once.
+/// The same limit while requests are given up before their turn: a segment that is taken in should run at once.
 const SESSIONS_INSIDE_FEW: usize = 8;
-/// Sessions that wait for a turn before any of that matters: with fewer, each is served soon enough.
+/// Requests count as given up only if at least this many sessions wait for a turn. With fewer, each is served soon.
 const SESSIONS_WAITING_MANY: usize = 16;
-/// While work is given up, one turn of so many is for the session that has waited longest.
+/// While requests are given up, one turn in this many goes to the session that has waited longest.
 const OLDEST_EVERY: u32 = 16;
-/// Segments that are taken in, each still awaited, before one that was given up is forgotten.
+/// A segment that was given up counts until this many segments were taken in that are still awaited.
 const GIVEN_UP_WEIGHT: u32 = 8;
-/// The most that are remembered of those that were given up, times their weight.
+/// Upper limit of `Backlog::given_up`.
 const GIVEN_UP_MAX: u32 = 1024;
 
 /// Events that wait.
 pub(super) struct Backlog {
     sessions: FxHashMap<SessionId, Queue>,
-    /// Sessions whose next event costs something, each under its `Queue::listed`, in the order in which they began to
-    /// wait. Some entries are out of date.
+    /// Sessions whose next event makes work, each under its `Queue::listed`, in the order in which they began to wait.
+    /// Some entries are out of date.
     order: VecDeque<(u64, SessionId)>,
-    /// How many of them are not.
+    /// The number of entries of `order` that are not out of date.
     ordered: usize,
-    /// Decides which of them has the next turn.
+    /// Decides which of these sessions has the next turn.
     fair: Fair,
     /// Entries of `order` from this number on have not entered `fair` yet. They do when the next turn is given, so that
     /// a session that was just opened enters with its first segment.
     entered: u64,
     next_listed: u64,
-    /// Sessions whose next events cost nothing and free memory: drops, and the session's end.
+    /// Sessions whose next event makes no work and frees memory: a drop, or the session's end.
     urgent: VecDeque<SessionId>,
     /// Events that leave next.
     due: VecDeque<SchedulerEvent>,
-    /// How much of a session may be inside before its segments stay here.
+    /// Most nodes and bytes of a session inside the scheduler; beyond that, its segments stay here.
     room: Room,
     next_number: u64,
-    /// Grows with segments that are given up, falls with those that are taken in and awaited.
+    /// A counter that grows with each segment that is given up, and falls with each that is taken in and awaited.
     given_up: u32,
     turn: u32,
     waiting: usize,
@@ -79,12 +82,12 @@ pub(super) struct Backlog {
 /// One session's events.
 #[derive(Default)]
 struct Queue {
-    /// Each with its number in the order in which all events were sent.
+    /// The events, each numbered in the order in which all sessions sent theirs.
     events: VecDeque<(u64, SchedulerEvent)>,
     /// Nodes and bytes that the scheduler has taken in and has not given credit for.
     inside: Inside,
     place: Place,
-    /// The scheduler has heard of the session, and not of its end.
+    /// The scheduler was told of the session's opening, and not of its end.
     known: bool,
     /// The session's weight; 0 until it is opened.
     weight: u32,
@@ -94,33 +97,34 @@ struct Queue {
     readers: BTreeMap<u64, SessionId>,
 }
 
-/// Where a session stands.
+/// The list in which a session waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
-    /// Nowhere: nothing of it waits, or too much of it is inside.
+    /// In no list: it has no events here, or too much work inside the scheduler.
     #[default]
     Nowhere,
     Order,
     Urgent,
 }
 
-/// A session's events that were thrown away.
+/// What was thrown away with a session's events.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Discarded {
     /// The session that ended.
     pub session: Option<SessionId>,
-    /// Ops.
+    /// Ops of its segments.
     pub nodes: u64,
-    /// When its segments were cut, in nanoseconds: their callers are forgotten.
+    /// The times in nanoseconds at which its segments were cut. They identify the callers' spans, which have to be
+    /// ended.
     pub cuts: Vec<u64>,
     /// Gathers that are still awaited, and now fail.
     pub gathers: Vec<GatherId>,
-    /// The scheduler will never hear of the session.
+    /// The scheduler was never told of the session, and never will be.
     pub unheard: bool,
 }
 
 impl Backlog {
-    /// Nothing waits. `room`: how much of a session may be inside at a time.
+    /// An empty backlog. `room` is the most of a session that may be inside the scheduler at a time.
     pub(super) fn new(room: Room) -> Backlog {
         Backlog {
             sessions: FxHashMap::default(),
@@ -144,7 +148,7 @@ impl Backlog {
         self.waiting == 0 && self.due.is_empty()
     }
 
-    /// Sessions that it keeps something of, and entries of its lists.
+    /// Sessions with entries, and entries of the lists.
     #[cfg(test)]
     pub(super) fn tables(&self) -> [(&'static str, usize); 4] {
         [
@@ -155,17 +159,17 @@ impl Backlog {
         ]
     }
 
-    /// Sessions that may have regions waiting in the scheduler for the next segment to be taken in.
+    /// The next segment is taken in only while fewer sessions than this have regions waiting in the scheduler.
     pub(super) fn sessions_inside_max(&self) -> usize {
         if self.is_given_up() { SESSIONS_INSIDE_FEW } else { SESSIONS_INSIDE_MAX }
     }
 
-    /// Whether work is given up before its turn comes.
+    /// Whether programs give up requests before their turn comes.
     fn is_given_up(&self) -> bool {
         self.given_up > 0 && self.ordered >= SESSIONS_WAITING_MANY
     }
 
-    /// Takes in an event of a session; `is_awaited` says whether somebody still waits for a gather.
+    /// Takes in an event of a session. `is_awaited` says whether the future of a gather still exists.
     pub(super) fn put(&mut self, event: SchedulerEvent, is_awaited: impl Fn(GatherId) -> bool) -> Discarded {
         let Some(session) = session_of(&event) else {
             self.due.push_back(event);
@@ -196,11 +200,11 @@ impl Backlog {
         discarded
     }
 
-    /// The next event for the scheduler. `has_room`: it may be one that makes work.
+    /// The next event for the scheduler. With `has_room`, it may be one that makes work.
     pub(super) fn next(&mut self, has_room: bool, is_awaited: impl Fn(GatherId) -> bool) -> Option<SchedulerEvent> {
         while self.due.is_empty() {
             match self.urgent.pop_front() {
-                Some(session) => self.let_go(session),
+                Some(session) => self.pass_drops(session),
                 None if has_room => {
                     let session = self.pick()?;
                     self.take_turn(session);
@@ -213,12 +217,12 @@ impl Backlog {
         Some(event)
     }
 
-    /// Nodes of a session that were left lazy are inside again.
+    /// Nodes of a session that were left lazy are inside the scheduler again.
     pub(super) fn charge(&mut self, session: SessionId, nodes: u64, bytes: u64) {
         self.sessions.entry(session).or_default().inside.enter(nodes, bytes);
     }
 
-    /// Nodes of a session have left.
+    /// Nodes of a session have left the scheduler.
     pub(super) fn credit(&mut self, session: SessionId, nodes: u64) {
         if let Some(queue) = self.sessions.get_mut(&session) {
             queue.inside.leave(nodes);
@@ -226,9 +230,9 @@ impl Backlog {
         }
     }
 
-    /// The session whose turn it is: the one that [`Fair`] names. While work is given up it is the one that came last:
-    /// the one that has waited longest would give up before its answer comes, and the time that it takes would be lost
-    /// for the others, too. A session that waits alone needs no [`Fair`].
+    /// The session whose turn it is. Normally, [`Fair`] names it. While requests are given up, it is the session that
+    /// came last: the one that has waited longest would probably give up before its answer comes, and the time spent on
+    /// it would be lost for the others, too. A session that waits alone needs no [`Fair`].
     fn pick(&mut self) -> Option<SessionId> {
         self.turn = self.turn.wrapping_add(1);
         let alone = self.ordered == 1 && self.fair.is_empty();
@@ -258,7 +262,7 @@ impl Backlog {
         self.entered = self.next_listed;
     }
 
-    /// A session has its turn.
+    /// Passes a session's next segment, charges it, and lists the session again if it has more.
     fn take_turn(&mut self, session: SessionId) {
         self.unlist(session);
         let nodes = self.pass_some(session, true);
@@ -272,8 +276,8 @@ impl Backlog {
         }
     }
 
-    /// A session's events that cost nothing leave.
-    fn let_go(&mut self, session: SessionId) {
+    /// Passes a session's next events that make no work.
+    fn pass_drops(&mut self, session: SessionId) {
         match self.sessions.get_mut(&session) {
             Some(queue) if queue.place == Place::Urgent => queue.place = Place::Nowhere,
             _ => return,
@@ -282,7 +286,7 @@ impl Backlog {
         self.list(session);
     }
 
-    /// A session waits for no turn any more.
+    /// Takes a session out of the list in which it waits.
     fn unlist(&mut self, session: SessionId) {
         let Some(queue) = self.sessions.get_mut(&session) else { return };
         if std::mem::take(&mut queue.place) == Place::Order {
@@ -293,8 +297,8 @@ impl Backlog {
         }
     }
 
-    /// A session's events up to one that makes work, if any of these may leave, and those behind it that cost nothing.
-    /// Returns the nodes that left.
+    /// Passes a session's events up to the first that makes work, and those after it that make none. Without
+    /// `with_work`, stops before the first that makes work. Returns the nodes that left.
     fn pass_some(&mut self, session: SessionId, with_work: bool) -> u64 {
         let (mut has_work, mut nodes) = (!with_work, 0);
         while let Some((number, event)) = self.sessions.get(&session).and_then(|queue| queue.events.front()) {
@@ -307,8 +311,8 @@ impl Backlog {
         nodes
     }
 
-    /// A session's events up to this number leave, and before each of them whatever has to (BACKLOG-2). Returns the
-    /// nodes that left.
+    /// Passes a session's events up to this number, and before each of them those of other sessions that have to leave
+    /// first (BACKLOG-2). Returns the nodes that left.
     fn pass(&mut self, session: SessionId, up_to: u64) -> u64 {
         let mut stack: SmallVec<[(SessionId, u64); 4]> = smallvec![(session, up_to)];
         let mut nodes = 0;
@@ -322,8 +326,8 @@ impl Backlog {
         nodes
     }
 
-    /// Whether a session's next event is one up to this number; and what has to leave before it, if anything: a session
-    /// and the last of its events. Those have smaller numbers, so that this ends.
+    /// `None` if a session has no event up to this number. Otherwise, what has to leave before its next event, if
+    /// anything: a session, and the number of the last of its events. That number is smaller, so the recursion ends.
     fn before_next(&self, session: SessionId, up_to: u64) -> Option<Option<(SessionId, u64)>> {
         let queue = self.sessions.get(&session)?;
         let (number, event) = queue.events.front().filter(|(number, _)| *number <= up_to)?;
@@ -355,7 +359,7 @@ impl Backlog {
         nodes
     }
 
-    /// A segment that read values of other sessions waits no more.
+    /// A segment has left: removes it from the readers of the sessions whose values it reads.
     fn read_no_more(&mut self, number: u64, event: &SchedulerEvent) {
         let SchedulerEvent::SegmentCut { records, .. } = event else { return };
         for home in &records.summary.homes {
@@ -366,7 +370,7 @@ impl Backlog {
         }
     }
 
-    /// Throws away what a session has sent (BACKLOG-3).
+    /// Throws away a session's waiting events (BACKLOG-3).
     fn discard(&mut self, session: SessionId, is_awaited: impl Fn(GatherId) -> bool) -> Discarded {
         let Some(queue) = self.sessions.get_mut(&session) else { return Discarded::default() };
         let events = std::mem::take(&mut queue.events);
@@ -397,7 +401,7 @@ impl Backlog {
         discarded
     }
 
-    /// Demands that nobody awaits any more are none.
+    /// Replaces demands that are not awaited any more by cancels.
     fn withdraw_demands(&mut self, event: &mut SchedulerEvent, is_awaited: impl Fn(GatherId) -> bool) {
         let SchedulerEvent::SegmentCut { records, .. } = event else { return };
         if records.summary.demands.iter().all(|gather| is_awaited(*gather)) {
@@ -419,7 +423,7 @@ impl Backlog {
         }
     }
 
-    /// Gives a session its place, if something of it waits and it has none.
+    /// Puts a session into a list, if it has events and is in none.
     fn list(&mut self, session: SessionId) {
         let Some(queue) = self.sessions.get_mut(&session) else { return };
         let Some((_, event)) = queue.events.front() else { return self.forget(session) };
@@ -455,12 +459,12 @@ impl Backlog {
 }
 
 impl Queue {
-    /// Its events that wait, but for its opening: about as many as its requests, since few of them cost nothing.
+    /// Its waiting events without its opening: about the number of its requests, since most events make work.
     fn requests(&self) -> usize {
         self.events.len().saturating_sub(usize::from(!self.known))
     }
 
-    /// Nanoseconds that the ring's thread will spend on its next segment. This is its next event, or the one behind its
+    /// Estimated nanoseconds of the ring's thread for its next segment, which is its next event or the one after its
     /// opening.
     fn piece_ns(&self) -> u64 {
         ring_ns(self.events.iter().take(2).map(|(_, event)| nodes_of(event)).find(|nodes| *nodes > 0).unwrap_or(0))
@@ -491,7 +495,7 @@ fn session_of(event: &SchedulerEvent) -> Option<SessionId> {
     }
 }
 
-/// Whether an event makes work for the scheduler, or asks for some; others let go of values.
+/// Whether an event makes work for the scheduler. The others only drop values or cancel.
 fn makes_work(event: &SchedulerEvent) -> bool {
     match event {
         SchedulerEvent::SegmentCut { records, .. } => records.summary.nodes > 0 || !records.summary.demands.is_empty(),

@@ -4,9 +4,9 @@
 //! takes long (a driver is loaded, a device is made): it happens on a thread of its own, once, for whoever asks first,
 //! the ring (`Devices::ask`, which never waits) or a user (`Devices::all`, which does).
 //!
-//! Must hold: DEVICES-1: the ring hears of a device before any user does, so that nothing is asked of the ring that
-//! it could not know. DEVICES-2: whoever waits for the opening is told its end, also where the ring ends meanwhile.
-//! DEVICES-3: every device that was opened is stopped when the ring ends.
+//! Must hold: DEVICES-1: the ring is told of a device before any user is, so that no request names a device that the
+//! ring does not know. DEVICES-2: every thread that waits for the opening is told its result, also if the ring ends
+//! meanwhile. DEVICES-3: every device that was opened is stopped when the ring ends.
 
 use crate::contract::device::DeviceInfo;
 use crate::contract::messages::device::DeviceInstruction;
@@ -22,17 +22,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// Opens a device; `None` where there is none, and nobody insisted.
+/// Opens a device. `None` if there is none and the settings do not require one.
 pub type Opener = Box<dyn FnOnce() -> Result<Option<DeviceHandle>, Error> + Send>;
 
-/// What the ring is told of an opening.
+/// The message to the ring with the result of an opening.
 pub(super) type Opened = Result<Option<OpenedDevice>, Error>;
 
-/// What the ring needs of a device that was opened late.
+/// A device that was opened while the ring was running, as the ring needs it.
 pub(super) struct OpenedDevice {
-    /// Its numbers.
+    /// Its description.
     pub(super) info: DeviceInfo,
-    /// The way to it.
+    /// The handle for sending it instructions.
     pub(super) reach: Reach,
     /// Its compiler.
     pub(super) compiler: Arc<dyn Compiler>,
@@ -41,7 +41,7 @@ pub(super) struct OpenedDevice {
 /// The devices of a ring.
 pub struct Devices {
     first: Vec<DeviceInfo>,
-    /// Set once nothing is left to open.
+    /// All devices. Set once there is no device left to open.
     all: OnceLock<Known>,
     inner: Mutex<Inner>,
     changed: Condvar,
@@ -59,23 +59,23 @@ struct Known {
 struct Inner {
     handles: Vec<DeviceHandle>,
     opener: Option<Opener>,
-    /// The ring has ended: what is opened now is stopped at once.
+    /// The ring has ended: a device that is opened after that is stopped at once.
     closed: bool,
 }
 
 impl Devices {
-    /// The device that owns the host's budget, which is open from the beginning, with the budget that it had then.
+    /// The description of the host device, with the budget that it had at the start.
     pub fn host(&self) -> Option<&DeviceInfo> {
         self.first.iter().find(|device| device.capabilities.owns_host_budget)
     }
 
-    /// The same with the budget that other devices have left it.
+    /// The description of the host device, with the budget that other devices have left it.
     pub fn host_now(&self) -> Option<&DeviceInfo> {
         self.open().iter().find(|device| device.capabilities.owns_host_budget)
     }
 
-    /// Whether this is the device that serves where another one refuses or is gone: what is folded is computed as there,
-    /// and where it is gone itself, nothing takes its place.
+    /// Whether this is the fallback: the device that runs ops for which another device lacks a feature, or that is
+    /// gone. Constants are folded with its arithmetic. Nothing replaces it.
     pub fn is_fallback(&self, device: DeviceId) -> bool {
         self.first.iter().any(|info| info.id == device && info.capabilities.runs_all)
     }
@@ -102,7 +102,7 @@ impl Devices {
         }
     }
 
-    /// What users were given to fill.
+    /// The memory that upload writers hold.
     pub fn grants(&self) -> &Arc<Grants> {
         &self.grants
     }
@@ -124,12 +124,12 @@ impl Devices {
         &self.known().infos
     }
 
-    /// Memory that users may fill for a device, where it is open and has such.
+    /// Mapped memory of a device that users may fill, if the device is open and has such memory.
     pub fn upload_memory(&self, device: DeviceId) -> Option<Arc<dyn UploadMemory>> {
         self.inner.lock().handles.iter().find(|d| d.info.id == device)?.uploads.clone()
     }
 
-    /// Why a device that is not among [`Devices::all`] could not be opened, if one was tried.
+    /// The error of the device that could not be opened, if there is one.
     pub fn error(self: &Arc<Devices>) -> Option<&Error> {
         self.known().error.as_ref()
     }
@@ -145,7 +145,8 @@ impl Devices {
         }
     }
 
-    /// Opens what is not open yet, on a thread of its own; nothing happens where that is under way or done.
+    /// Starts to open the device that is not open yet, on a thread of its own. Does nothing if that has been started
+    /// before.
     pub fn ask(self: &Arc<Devices>) {
         if self.all.get().is_some() {
             return;
@@ -172,7 +173,7 @@ impl Devices {
         let mut known = Known { infos: self.first.clone(), error: None };
         let told = match result {
             Ok(Some(handle)) if inner.closed => {
-                // Nobody waits for its threads.
+                // The deadline is now: its threads are not waited for.
                 stop(vec![handle], Instant::now());
                 Ok(None)
             }
@@ -191,14 +192,14 @@ impl Devices {
                 Err(error)
             }
         };
-        // DEVICES-1. Fails only when the ring has ended, and then nobody waits.
+        // DEVICES-1. This fails only if the ring has ended, and then no one needs the message.
         let _ = self.ring.send(told);
         let _ = self.all.set(known);
         self.changed.notify_all();
     }
 
-    /// The ring has ended: nothing is opened any more, and what is open is stopped. Waits for an opening that is under
-    /// way, and for the devices' threads, until the deadline.
+    /// Called when the ring has ended: stops all open devices, and opens no more. Waits until the deadline for an
+    /// opening that is under way, and for the devices' threads.
     pub(super) fn close(&self, deadline: Instant) {
         let mut inner = self.inner.lock();
         if inner.opener.take().is_some() {
@@ -206,7 +207,7 @@ impl Devices {
             self.changed.notify_all();
         }
         while self.all.get().is_none() && !self.changed.wait_until(&mut inner, deadline).timed_out() {}
-        // DEVICES-2: a driver that hangs holds nobody.
+        // DEVICES-2: threads that wait for a driver that hangs go on with the devices that are open.
         let _ = self.all.set(Known { infos: self.first.clone(), error: None });
         self.changed.notify_all();
         inner.closed = true;

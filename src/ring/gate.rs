@@ -1,11 +1,11 @@
-//! Gates count, for each session and over all, the recorded ops that were sent and have not run yet, and the bytes that
-//! only these keep; and they wake the futures that await room for more.
+//! Backpressure. Gates count the recorded ops that were sent and have not run yet, and the bytes that only these keep
+//! alive: for each session, and in total. They wake the futures that await room for more.
 //!
-//! In: segments that are sent, nodes that have left the ring. Out: how much room is left, and waiting futures that are
-//! woken. Must hold: GATE-1: what a session adds to the total is taken off again, at the latest when its gate is
-//! closed. GATE-2: whoever awaits room is woken when there is some, and when nothing waits any more. GATE-3: a session of
-//! which nothing waits is refused before one that has begun is: half a request that was recorded would be computed, or
-//! thrown away, for nobody. Nothing here blocks a thread.
+//! In: segments that are sent, nodes that have left the ring. Out: how much room is left, and wake-ups of waiting
+//! futures. Must hold: GATE-1: all that a session adds to the total is subtracted again, at the latest when its gate is
+//! closed. GATE-2: a future that awaits room is woken when there is some, and when the session or the ring ends.
+//! GATE-3: near the limit, sessions without ops in the ring are refused before those that have some: a request that was
+//! recorded only in part would be computed, or thrown away, for nothing. Nothing here blocks a thread.
 
 use crate::config::Room;
 use crate::threads::contain;
@@ -15,10 +15,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
-/// Bytes that an op on a tape takes by itself, about.
+/// Approximate bytes of an op's record on a tape.
 pub const RECORD_BYTES: u64 = 96;
 
-/// Woken when there is room.
+/// A future that resolves when there may be room.
 pub type Woken = oneshot::Receiver<()>;
 
 /// Futures that await room.
@@ -28,30 +28,30 @@ struct Waiters(Mutex<List>);
 #[derive(Debug, Default)]
 struct List {
     first_come: VecDeque<oneshot::Sender<()>>,
-    /// Those who gave up are looked for when there are more than this.
-    look_at: usize,
+    /// When the list is longer than this, futures that were dropped are removed from it.
+    prune_above: usize,
 }
 
 impl Waiters {
     fn wait(&self) -> Woken {
         let (sender, receiver) = oneshot::channel();
         let mut list = self.0.lock();
-        if list.first_come.len() >= list.look_at.max(64) {
+        if list.first_come.len() >= list.prune_above.max(64) {
             list.first_come.retain(|waiter| !waiter.is_canceled());
-            list.look_at = 2 * list.first_come.len();
+            list.prune_above = 2 * list.first_come.len();
         }
         list.first_come.push_back(sender);
         receiver
     }
 
-    /// Wakes up to `most` of them, those first who came first.
+    /// Wakes up to `most` of them, in the order in which they came.
     fn wake(&self, most: usize) {
         let woken: Vec<_> = {
             let mut list = self.0.lock();
             let most = list.first_come.len().min(most);
             list.first_come.drain(..most).collect()
         };
-        // Not under the lock: who is woken may wait again at once.
+        // The lock is released first, because a task that is woken may wait again at once.
         for waiter in woken {
             contain("what room in the ring woke", || {
                 let _ = waiter.send(());
@@ -60,25 +60,25 @@ impl Waiters {
     }
 }
 
-/// Counts the work that waits, of all sessions of a runtime.
+/// Counts the waiting work of all sessions of a runtime.
 #[derive(Debug)]
 pub struct Total {
     nodes: AtomicU64,
     bytes: AtomicU64,
     limit: Room,
-    /// The ring has ended: nothing waits any more.
+    /// The ring has ended: there is always room.
     closed: AtomicBool,
     waiters: Waiters,
 }
 
-/// The share of the limit that is kept for sessions that have begun: one in so many.
-const NEWCOMERS_LEAVE: u64 = 8;
+/// One part in this many of the limit is reserved for sessions that have ops in the ring.
+const RESERVED_SHARE: u64 = 8;
 
-/// How many of those who await room are woken at a time while less than half of it is free.
+/// The number of futures that are woken at a time while less than half of the limit is free.
 const WOKEN_AT_ONCE: usize = 4;
 
 impl Total {
-    /// Nothing waits yet.
+    /// A count of zero.
     pub fn new(limit: Room) -> Total {
         Total {
             nodes: AtomicU64::new(0),
@@ -89,7 +89,7 @@ impl Total {
         }
     }
 
-    /// How many nodes more there is room for.
+    /// The number of further nodes for which there is room.
     pub fn left(&self) -> u64 {
         match self.closed.load(SeqCst) {
             true => u64::MAX,
@@ -97,19 +97,19 @@ impl Total {
         }
     }
 
-    /// The same for a session of which nothing waits yet: an eighth of the limit is kept for those that have begun, so
-    /// that a program which was let in can record all of a request (GATE-3).
+    /// The same for a session without ops in the ring. An eighth of the limit is reserved for the other sessions, so
+    /// that a program that has begun to record a request can finish it (GATE-3).
     pub fn left_for_newcomers(&self) -> u64 {
         let Room { nodes, bytes } = self.limit;
-        let most = Room { nodes: nodes - nodes / NEWCOMERS_LEAVE, bytes: bytes - bytes / NEWCOMERS_LEAVE };
+        let most = Room { nodes: nodes - nodes / RESERVED_SHARE, bytes: bytes - bytes / RESERVED_SHARE };
         match self.closed.load(SeqCst) {
             true => u64::MAX,
             false => most.left(self.nodes.load(SeqCst), self.bytes.load(SeqCst)),
         }
     }
 
-    /// How many nodes more there must be room for, at the most, before a future that awaits room is ready: half of the
-    /// limit.
+    /// A future that awaits room for more nodes than this, half of the limit, is ready when there is room for this
+    /// many.
     pub fn enough(&self) -> u64 {
         (self.limit.nodes / 2).max(1)
     }
@@ -120,7 +120,7 @@ impl Total {
         (self.nodes.load(SeqCst), self.bytes.load(SeqCst))
     }
 
-    /// Woken when there may be room.
+    /// A future that resolves when there may be room.
     pub fn wait(&self) -> Woken {
         self.waiters.wait()
     }
@@ -140,14 +140,14 @@ impl Total {
         }
     }
 
-    /// Lets everybody pass from now on: the ring has ended.
+    /// Called when the ring has ended: from now on there is always room.
     pub fn close(&self) {
         self.closed.store(true, SeqCst);
         self.waiters.wake(usize::MAX);
     }
 }
 
-/// Counts the work that waits, of one session.
+/// Counts the waiting work of one session.
 #[derive(Debug)]
 pub struct Gate {
     inner: Mutex<Inner>,
@@ -161,23 +161,24 @@ struct Inner {
     closed: bool,
 }
 
-/// Nodes and bytes that are inside of something, in the order of their segments.
+/// Counts nodes and bytes by segment, in the order in which the segments entered.
 #[derive(Debug, Default)]
 pub(super) struct Inside {
     nodes: u64,
     bytes: u64,
-    /// Nodes and bytes of the segments that keep any, in order: nodes that leave count as the oldest.
+    /// Nodes and bytes of each segment that has nodes left, in order. Nodes that leave are subtracted from the oldest.
     kept: VecDeque<(u64, u64)>,
 }
 
 impl Inside {
-    /// A segment of nodes, with bytes that are kept for it alone; bytes that were added.
+    /// Adds a segment: its nodes, and the bytes that only it keeps alive. Returns the bytes that were added.
     pub(super) fn enter(&mut self, nodes: u64, bytes: u64) -> u64 {
         self.nodes += nodes;
         if nodes > 0 {
             self.kept.push_back((nodes, bytes));
         } else if let Some((_, of_segment)) = self.kept.back_mut() {
-            // Segments before may still read what is only let go of; without one it is gone when the ring hears of it.
+            // A segment that only drops values: earlier segments may still read them, so their bytes count with the
+            // last of these. If there is none, the bytes are freed as soon as the ring takes in the drops.
             *of_segment += bytes;
         } else {
             return 0;
@@ -186,7 +187,7 @@ impl Inside {
         bytes
     }
 
-    /// Nodes leave; what left, nodes and bytes.
+    /// Subtracts nodes that leave. Returns the nodes and bytes that were subtracted.
     pub(super) fn leave(&mut self, nodes: u64) -> (u64, u64) {
         let before = (self.nodes, self.bytes);
         self.nodes = self.nodes.saturating_sub(nodes);
@@ -204,7 +205,7 @@ impl Inside {
         (before.0 - self.nodes, before.1 - self.bytes)
     }
 
-    /// Nodes and bytes.
+    /// The current nodes and bytes.
     pub(super) fn held(&self) -> (u64, u64) {
         (self.nodes, self.bytes)
     }
@@ -217,19 +218,19 @@ impl Default for Gate {
 }
 
 impl Gate {
-    /// Nothing of the session waits yet.
+    /// A gate of a session without waiting work.
     pub fn new(total: Arc<Total>) -> Gate {
         Gate { inner: Mutex::default(), total, waiters: Waiters::default() }
     }
 
-    /// A segment of nodes was sent, with bytes that are kept for it alone.
+    /// A segment was sent: adds its nodes, and the bytes that only it keeps alive.
     pub fn enter(&self, nodes: u64, bytes: u64) {
         let mut inner = self.inner.lock();
         if inner.closed {
             return;
         }
         let bytes = inner.inside.enter(nodes, bytes + nodes * RECORD_BYTES);
-        // Under the lock: what a close takes off has been added.
+        // Still under the lock, so that `close` subtracts only what has been added.
         self.total.enter(nodes, bytes);
     }
 
@@ -240,7 +241,7 @@ impl Gate {
         self.waiters.wake(usize::MAX);
     }
 
-    /// Lets everybody pass from now on: the session has ended, or the ring.
+    /// Called when the session or the ring has ended: from now on there is always room.
     pub fn close(&self) {
         let (nodes, bytes) = {
             let mut inner = self.inner.lock();
@@ -251,23 +252,23 @@ impl Gate {
         self.waiters.wake(usize::MAX);
     }
 
-    /// Whether nothing of the session waits.
+    /// Whether the session has no waiting work.
     pub fn is_empty(&self) -> bool {
         self.inner.lock().inside.nodes == 0
     }
 
-    /// How many nodes more there is room for within a session's limit.
+    /// The number of further nodes for which there is room within the session's limit.
     pub fn left(&self, limit: Room) -> u64 {
         let inner = self.inner.lock();
         if inner.closed { u64::MAX } else { limit.left(inner.inside.nodes, inner.inside.bytes) }
     }
 
-    /// Woken when some of the session's nodes have left.
+    /// A future that resolves when some of the session's nodes have left.
     pub fn wait(&self) -> Woken {
         self.waiters.wait()
     }
 
-    /// Holds the calling thread until so little of the session is left.
+    /// Blocks the calling thread until the session's waiting work is within `room`.
     #[cfg(test)]
     pub fn wait_below(&self, room: Room) {
         loop {

@@ -1,4 +1,4 @@
-//! The gates of all sessions, by session: the ring gives credits back through it.
+//! The table of all sessions' gates, through which the ring gives credits back.
 
 use super::{Gate, Total};
 use crate::config::Room;
@@ -20,12 +20,12 @@ struct Inner {
 }
 
 impl Gates {
-    /// None yet; `limit` is for what waits of all sessions.
+    /// An empty table. `limit` is the limit on the waiting work of all sessions together.
     pub fn new(limit: Room) -> Gates {
         Gates { inner: Mutex::default(), total: Arc::new(Total::new(limit)) }
     }
 
-    /// The count of the work that waits, of all sessions.
+    /// The count of the waiting work of all sessions.
     pub fn total(&self) -> &Arc<Total> {
         &self.total
     }
@@ -41,7 +41,7 @@ impl Gates {
         inner.gates.insert(session, gate);
     }
 
-    /// Nodes of a session that were left lazy are in the ring again, and keep so many bytes.
+    /// Nodes of a session that were left lazy are in the ring again, and keep `bytes` alive.
     pub fn enter(&self, session: SessionId, nodes: u64, bytes: u64) {
         if let Some(gate) = self.find(session) {
             gate.enter(nodes, bytes);
@@ -59,7 +59,7 @@ impl Gates {
         self.inner.lock().gates.get(&session).cloned()
     }
 
-    /// Forgets a session that has ended, and lets pass whoever still waits at its gate.
+    /// Removes a session that has ended, and wakes the futures that still wait at its gate.
     pub fn forget(&self, session: SessionId) {
         let gate = self.inner.lock().gates.remove(&session);
         if let Some(gate) = gate {
@@ -67,13 +67,13 @@ impl Gates {
         }
     }
 
-    /// How many there are.
+    /// The number of gates.
     #[cfg(test)]
     pub fn count(&self) -> usize {
         self.inner.lock().gates.len()
     }
 
-    /// Lets everybody pass from now on: the ring has ended.
+    /// Called when the ring has ended: closes all gates, so that there is always room.
     pub fn close(&self) {
         let gates = {
             let mut inner = self.inner.lock();

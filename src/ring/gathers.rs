@@ -1,4 +1,4 @@
-//! The table of open gathers: who opens one gets a future, who resolves one needs only its id.
+//! The table of open gathers. Opening a gather returns a future; resolving one needs only its id.
 
 use super::promise::{Promise, Resolver, Wakes, promise};
 use crate::contract::messages::scheduler::Delivered;
@@ -34,15 +34,15 @@ impl GatherTable {
         (id, promise)
     }
 
-    /// Resolves a gather and wakes whoever awaits it; nothing happens if it was resolved or cancelled before. True if it
-    /// was open.
+    /// Resolves a gather and wakes the task that awaits it. Does nothing if it was resolved or cancelled before.
+    /// Returns whether it was open.
     #[cfg(test)]
     pub fn resolve(&self, id: GatherId, result: Result<Delivered, Error>) -> bool {
         self.resolve_with(id, result, || {}, &mut Wakes::default())
     }
 
-    /// Resolves a gather, which is counted first; nothing happens if it was resolved or cancelled before. Whoever awaits it
-    /// is woken with `wakes`. True if it was open.
+    /// Resolves a gather, after calling `count`. Does nothing if it was resolved or cancelled before. The task that
+    /// awaits it is woken by `wakes`. Returns whether it was open.
     pub(super) fn resolve_with(
         &self,
         id: GatherId,
@@ -59,12 +59,13 @@ impl GatherTable {
         is_open
     }
 
-    /// Whether somebody still awaits it. A future that is dropped says so here at once; its event comes later.
+    /// Whether a gather's future still exists. A dropped future is removed here at once; the event of its cancel comes
+    /// later.
     pub fn is_open(&self, id: GatherId) -> bool {
         self.inner.lock().open.contains_key(&id)
     }
 
-    /// Forgets a cancelled gather: nobody awaits it.
+    /// Removes a cancelled gather, whose future was dropped.
     pub fn forget(&self, id: GatherId) {
         let resolver = self.inner.lock().open.remove(&id);
         if let Some(resolver) = resolver {
@@ -72,12 +73,12 @@ impl GatherTable {
         }
     }
 
-    /// How many are open.
+    /// The number of open gathers.
     pub fn open_count(&self) -> usize {
         self.inner.lock().open.len()
     }
 
-    /// Resolves all that are open, and all that will be opened, to `error`.
+    /// Resolves all open gathers, and all that will be opened, to `error`.
     pub fn close(&self, error: Error) {
         let open = {
             let mut inner = self.inner.lock();

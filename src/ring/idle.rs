@@ -1,23 +1,23 @@
-//! When free memory goes back to the system.
+//! Decides when free memory is returned to the system.
 //!
-//! In: turns of the ring's loop, and the time. Out: when the machines and the devices are told to give memory back.
-//! Plain state. Must hold: while anything happens they are told once a period; where nothing happens they are told
-//! `TIMES` times, the last time to give back all of it, and then the loop has nothing to wake up for. What a claim needs
-//! at once is given back beside this, by the loop itself (CLAIMS-1).
+//! In: turns of the ring's loop, and the time. Out: when the machines and the devices are told to return memory. Plain
+//! state. Must hold: while there are events, they are told once a period. Without events, they are told `TIMES` times,
+//! the last time to return all of it; after that, the loop does not wake up for this. Memory that a claim of a front
+//! end needs is returned at once by the loop itself, independent of this (CLAIMS-1).
 
 use std::time::{Duration, Instant};
 
-/// The times that free memory goes back where nothing happens: half of it each time, and the rest the last time.
+/// How often free memory is returned without any event in between: half of it each time, and the rest the last time.
 const TIMES: u32 = 6;
 
-/// When free memory goes back next.
+/// The time at which free memory is returned next.
 #[derive(Debug)]
 pub(super) struct Idle {
-    /// The time from one to the next; `None` where free memory is kept.
+    /// The period; `None` if free memory is never returned.
     period: Option<Duration>,
-    /// When it does next; `None` where nothing has happened since all of it went.
+    /// The next time; `None` if there was no event since all of it was returned.
     next: Option<Instant>,
-    /// How many times it did since anything happened.
+    /// How often memory was returned since the last event.
     times: u32,
 }
 
@@ -26,13 +26,13 @@ impl Idle {
         Idle { period, next: None, times: 0 }
     }
 
-    /// When to look again at the latest.
+    /// When `look` has to be called again, at the latest.
     pub(super) fn next(&self) -> Option<Instant> {
         self.next
     }
 
-    /// Looks whether memory is to go back now; if so, whether all of it. `busy`: something has happened since the last
-    /// look. The clock is read only where that matters.
+    /// Whether memory is to be returned now: `Some(true)` for all of it, `Some(false)` for a part. `busy` says that
+    /// there was an event since the last call. The clock is read only if the answer depends on it.
     pub(super) fn look(&mut self, busy: bool, now: impl Fn() -> Instant) -> Option<bool> {
         let period = self.period?;
         if busy {

@@ -1,9 +1,10 @@
-//! The three state machines of the ring thread, and the messages between them: a hop is a push on a queue of this
-//! struct, never a wake-up.
+//! The three state machines of the ring thread, and the queues of messages between them: a message is a push on a queue
+//! of this struct, never a wake-up.
 //!
-//! In: events from the edges (users, devices, workers). Out: effects for the edges. Must hold: messages between
-//! two machines keep their order; completions are taken in before new work is passed on; a machine is told all that
-//! there is for it before the next one is: several regions that come at once are cut, then planned, then placed.
+//! In: events from the edges (users, devices, workers). Out: effects for the edges. Must hold: messages between two
+//! machines keep their order; completions are taken in before new work is passed on; a machine handles all messages in
+//! its queue before the next machine runs: of several regions that come at once, all are cut, then all planned, then
+//! all placed.
 
 use super::answers::Answer;
 use crate::claims::HostClaims;
@@ -90,12 +91,12 @@ impl Machines {
         }
     }
 
-    /// Whether the scheduler knows the gather: then its cancel may overtake segments.
+    /// Whether the scheduler knows the gather, so that its cancel may overtake segments.
     pub(super) fn has_gather(&self, gather: GatherId) -> bool {
         self.scheduler.state().has_gather(gather)
     }
 
-    /// Whether users' events wait within the scheduler for a device to be opened.
+    /// Whether the scheduler holds back events from users until a device is open.
     pub(super) fn is_opening(&self) -> bool {
         self.scheduler.state().is_opening()
     }
@@ -113,8 +114,8 @@ impl Machines {
         tables
     }
 
-    /// What the end of a batch answers that is about to be sent, if that depends on nothing else (ANSWER-1): it is the
-    /// last of its region, no other that is unfinished made what it reads, and nothing in it can fault.
+    /// The gathers that the success of a batch resolves, if that depends on nothing else (ANSWER-1): the batch is the
+    /// last one of its region, the region's inputs are made by finished regions, and nothing in it can fault.
     pub(super) fn answer_of(&self, device: DeviceId, batch: BatchId) -> Option<Answer> {
         let (region, brought) = self.residency.ends_alone(device, batch)?;
         let scheduler = self.scheduler.state();
@@ -132,7 +133,7 @@ impl Machines {
         self.to_scheduler.push_back(event);
     }
 
-    /// Takes in that a while has passed.
+    /// Tells residency that the idle period has passed.
     pub(super) fn idle_passed(&mut self, all: bool) {
         self.to_residency.push_back(ResidencyEvent::IdlePassed { all });
     }
@@ -142,7 +143,8 @@ impl Machines {
         self.to_fusion.push_back(FusionEvent::PipelinesReady { region, result });
     }
 
-    /// Takes in what came of opening a device: those that place work on it know it before anything is placed.
+    /// Takes in the result of opening a device. Fusion and residency are told first, so that they know the device
+    /// before work is placed on it.
     pub(super) fn opening_ended(&mut self, result: Result<Option<DeviceInfo>, Error>) {
         if let Ok(Some(device)) = &result {
             self.to_fusion.push_back(FusionEvent::DeviceOpened(device.clone()));
@@ -164,7 +166,7 @@ impl Machines {
         self.to_residency.push_back(event);
     }
 
-    /// Moves messages until all three are quiet.
+    /// Moves messages until all queues are empty.
     pub(super) fn settle(&mut self, effects: &mut Vec<Effect>) {
         loop {
             if let Some(event) = self.to_scheduler.pop_front() {
@@ -210,7 +212,7 @@ impl Machines {
         self.from_scheduler = said;
     }
 
-    /// Hands an event to the scheduler, within the span of whose program it is.
+    /// Hands an event to the scheduler, within the `tracing` span of the program that caused it.
     fn tell_scheduler(&mut self, event: SchedulerEvent, said: &mut Vec<SchedulerInstruction>) {
         let timeline = &self.timeline;
         let (caller, ended) = match &event {
@@ -231,7 +233,7 @@ impl Machines {
             }
             _ => self.scheduler.step(event, said),
         }
-        // What is left of a region that failed is its caller's, too.
+        // The parts of a failed region belong to the same caller.
         let state = self.scheduler.state();
         timeline.callers().regions((first..state.next_region()).map(RegionId), &caller);
         ended.into_iter().for_each(|region| timeline.callers().ended(region));
@@ -278,7 +280,7 @@ impl Machines {
         self.from_fusion = said;
     }
 
-    /// A region that could not be planned: residency must not wait for what it would have made.
+    /// Tells residency that a region could not be planned, so that no plan waits for its outputs.
     fn abandon(&mut self, region: RegionId, error: Error) {
         let state = self.scheduler.state();
         let (values, inputs) = (state.outputs_of(region), state.inputs_of(region));
@@ -344,12 +346,13 @@ impl Machines {
         }
         self.from_residency = said;
         if let Some((device, error, replaced)) = lost {
-            // After what was lost with it: regions that are sent again must know which inputs are left.
+            // Told after the values that were lost with it: by then, the scheduler knows which inputs are left for
+            // regions that it sends again.
             self.to_scheduler.push_back(SchedulerEvent::DeviceLost { device, error, replaced });
         }
     }
 
-    /// Why kernels of a plan end where they do.
+    /// Writes to the timeline why kernels of a plan were split.
     fn tell_splits(&self, plan: &Plan) {
         for (number, launch) in plan.launches().enumerate() {
             let Some(reason) = launch.split else { continue };
@@ -365,7 +368,7 @@ impl Machines {
         }
     }
 
-    /// Why a segment left its device.
+    /// Writes to the timeline why a segment was evicted.
     fn tell_eviction(&self, eviction: &Eviction) {
         let because = if eviction.known {
             "memory is short, it was unused the longest, and host memory has it"

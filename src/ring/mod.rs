@@ -1,7 +1,7 @@
 //! The wiring: threads, channels and run loops of the actors, and the table of open gathers.
 //!
-//! Scheduler, fusion and residency are state machines on one thread, `tidemill-ring`. One loop moves messages
-//! between them in order until they are quiet: a hop is a push on a queue, and there is no channel between them
+//! Scheduler, fusion and residency are state machines on one thread, `tidemill-ring`. One loop moves messages between
+//! them, in order, until none is left: passing a message is a push on a queue, and there is no channel between them
 //! that could fill up. Mailboxes stand only at the edges (`crate::mail`): the loop polls them, parks, and is unparked.
 //!
 //! | mailbox | from | bound |
@@ -12,11 +12,11 @@
 //! | an opened device | the thread that opens it | one |
 //! | control | the runtime, claims of front ends | a handful, and one claim a turn |
 //!
-//! What sessions send is taken out of its mailbox at once, and kept in the `backlog` until the scheduler has room for
-//! it: so a cancel, and the end of a session, are heard before the segments that were sent before them.
+//! Events from sessions are taken out of their mailbox at once and kept in the `backlog` until the scheduler has room
+//! for them. So a cancel, and the end of a session, take effect before segments that were sent earlier.
 //!
-//! The end of a batch on which an open gather alone depends resolves it on the device's thread (`answers`); everything
-//! else is resolved by the loop.
+//! A gather that depends on the end of one batch alone is resolved on the device's thread (`answers`); all others are
+//! resolved by the loop.
 //!
 //! Must hold:
 //! - RING-1: every gather in the table resolves, at the latest when the ring ends.

@@ -1,8 +1,8 @@
 //! Opening the devices that the settings ask for, and starting a ring over them.
 //!
-//! In: settings. Out: a [`Ring`]. Must hold: the host is always device 0; a GPU that was asked for and is not there
-//! is an error at the start, one that `auto` would have liked is not. A GPU that is opened on demand is opened by the
-//! ring, when something is to be placed that could be worth it, or for a user who asks for the devices.
+//! In: settings. Out: a [`Ring`]. Must hold: the host is always device 0; if the program asked for a GPU and there is
+//! none, the start fails; with `auto`, it does not. A GPU that is opened on demand is opened when the scheduler asks
+//! for it, or when the program asks for the list of devices.
 
 use super::devices::Opener;
 use super::{Ring, start_with};
@@ -15,7 +15,7 @@ use crate::stats::Counters;
 use crate::timeline::Timeline;
 use std::sync::Arc;
 
-/// Opens devices, those that are not left for later, and starts the ring's thread.
+/// Opens the devices that are not opened on demand, and starts the ring's thread.
 ///
 /// # Errors
 /// `ErrorKind::Device` if a device that was asked for is not there or cannot be opened; `ErrorKind::Unsupported` if a
@@ -41,7 +41,7 @@ pub fn start(config: Arc<Config>, timeline: Timeline, counters: Arc<Counters>) -
     start_with(devices, opener, device_events, config, timeline, counters)
 }
 
-/// The device that a test puts in a GPU's place.
+/// The fake device that a test uses in place of a GPU.
 #[cfg(any(test, feature = "testing"))]
 fn stand_in(opening: &Opening, devices: &[DeviceHandle]) -> Result<Option<DeviceHandle>> {
     match devices.first() {
@@ -55,8 +55,8 @@ fn stand_in(_opening: &Opening, _devices: &[DeviceHandle]) -> Result<Option<Devi
     Ok(None)
 }
 
-/// Whether there is a GPU to open, as far as that is known without a look at a driver, or with one where a GPU was
-/// asked for: that it is missing is to be known at the start.
+/// Whether to try to open a GPU. If the program asked for one, its drivers are searched now, so that a missing GPU is
+/// an error at the start; for `auto`, no driver is loaded yet.
 #[cfg(feature = "gpu")]
 fn may_have_gpu(config: &Config) -> Result<bool> {
     match config.device {
@@ -98,7 +98,7 @@ fn open_gpu(opening: Opening) -> Result<Option<DeviceHandle>> {
     }
     match opened {
         Err(error) if config.device == DeviceChoice::Auto => {
-            // Nobody asked for it: the host serves.
+            // With `auto`, the host serves instead.
             tracing::warn!(%error, "a GPU is present and could not be opened");
             if config.opens_on_demand() { Err(error) } else { Ok(None) }
         }

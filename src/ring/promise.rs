@@ -2,12 +2,12 @@
 //!
 //! In: a result, once. Out: the same, to whoever polls the promise. A usual one-shot channel wakes at once; here the
 //! result is put in place first, and the wakers are called later, each once ([`Wakes`]). So a task that awaits four
-//! gathers of one region is woken once, when all four results are there; the first of four wakes would start it while
-//! three are missing.
+//! gathers of one region is woken once, when all four results are there. A channel would wake it for the first result,
+//! while three are still missing.
 //!
-//! Must hold: PROMISE-1: a promise is resolved at the latest when its resolver is dropped, unless it was forgotten, which
-//! says that nobody polls it again; PROMISE-2: the task that polled a promise last is woken after it was resolved, at the
-//! latest when the [`Wakes`] that hold its waker are dropped.
+//! Must hold: PROMISE-1: a promise is resolved at the latest when its resolver is dropped, unless `forget` was called,
+//! which requires that the promise is never polled again; PROMISE-2: the task that polled a promise last is woken after
+//! it was resolved, at the latest when the [`Wakes`] that hold its waker are dropped.
 
 use crate::contract::messages::scheduler::Delivered;
 use crate::error::{Error, ErrorKind, Result};
@@ -33,10 +33,10 @@ struct Shared {
     waker: AtomicWaker,
 }
 
-/// How many wakers back another one of the same task is looked for.
+/// How many of the latest wakers are compared with a new one.
 const LOOK_BACK: usize = 8;
 
-/// Wakers of resolved promises that are not called yet, each of a task once.
+/// Wakers of resolved promises that are not called yet, usually one for each task.
 #[derive(Default)]
 pub(super) struct Wakes(SmallVec<[Waker; 4]>);
 
@@ -47,7 +47,7 @@ pub(super) fn promise() -> (Resolver, Promise) {
 }
 
 impl Promise {
-    /// Whether the result is there and nobody has taken it.
+    /// Whether the result is there and was not taken yet.
     pub fn is_resolved(&self) -> bool {
         self.0.result.lock().is_some()
     }
@@ -67,14 +67,14 @@ impl Future for Promise {
 }
 
 impl Resolver {
-    /// Puts the result in place. Whom to wake for it is added to `wakes`.
+    /// Stores the result. Adds the waker of the task that awaits it to `wakes`.
     pub fn resolve(mut self, result: Result<Delivered>, wakes: &mut Wakes) {
         if let Some(shared) = self.0.take() {
             shared.resolve(result, wakes);
         }
     }
 
-    /// Ends it where nobody polls the promise again.
+    /// Drops the resolver without a result. The promise must not be polled again.
     pub fn forget(mut self) {
         self.0 = None;
     }
@@ -98,7 +98,8 @@ impl Shared {
 }
 
 impl Wakes {
-    /// Adds a waker, unless one of the last few is of the same task. Results of one task come one after the other.
+    /// Adds a waker, unless one of the last few wakes the same task. Results for one task usually come one after the
+    /// other.
     fn add(&mut self, waker: Waker) {
         match self.0.iter().rev().take(LOOK_BACK).any(|other| other.will_wake(&waker)) {
             true => contain("the end of a waker", || drop(waker)),
@@ -106,7 +107,7 @@ impl Wakes {
         }
     }
 
-    /// Calls them. They are the program's code: a panic in one ends there.
+    /// Calls all wakers. They are the program's code, so a panic in one is caught.
     pub fn call(&mut self) {
         for waker in self.0.drain(..) {
             contain("what a gather's end woke", || waker.wake());

@@ -1,11 +1,11 @@
-//! The ring thread's loop: takes events from the edges, lets the three machines settle, carries out what they say.
+//! The ring thread's loop: takes events from the mailboxes, runs the three state machines until no message is left, and
+//! carries out their effects.
 //!
 //! In: device events first, then workers' results, then shutdown and cancels, then a few of the users' events at a
-//! time, as far as the scheduler has room for more (`backlog`). Out: resolved futures, credits, batches.
-//! Must hold: RING-1; RING-2: nothing here waits for a user or for a device, and a device never waits for the ring; the
-//! host's work is done here only where it is estimated to take a few microseconds, fewer where somebody else waits for
-//! the ring; RING-3: whichever way the loop ends, also by a panic, the table of gathers and the gates are closed behind
-//! it.
+//! time, as far as the scheduler has room for more (`backlog`). Out: resolved futures, credits, batches. Must hold:
+//! RING-1; RING-2: nothing here waits for a user or for a device, and a device never waits for the ring; work of the
+//! host device runs here only if it is estimated to take a few microseconds, fewer if other work waits for the ring;
+//! RING-3: whichever way the loop ends, also by a panic, the table of gathers and the gates are closed behind it.
 
 use super::answers::Answers;
 use super::backlog::{Backlog, Discarded};
@@ -35,13 +35,13 @@ use std::time::{Duration, Instant};
 /// A message of the runtime, or of its front ends, to the loop.
 #[derive(Debug)]
 pub(super) enum Control {
-    /// Take no new work, finish what is in flight until then, fail the rest, end.
+    /// Take no new work, finish work in flight until this deadline, fail the rest, and end.
     Shutdown(Instant),
-    /// Fail everything and end; the exit of the process waits for it, if the program wants it so.
+    /// Fail everything and end. If there is a `Leaving`, the exit of the process may wait for that.
     StopNow(Option<Leaving>),
-    /// Give back what nobody uses: front ends need host memory (CLAIMS-1).
+    /// Return unused memory, because front ends need host memory (CLAIMS-1).
     GiveBack,
-    /// Say how many entries each table has, by its name.
+    /// Report the number of entries of each table, by name.
     #[cfg(test)]
     Tables(flume::Sender<Vec<(&'static str, usize)>>),
 }
@@ -61,7 +61,7 @@ pub(super) struct Inbox {
     pub control: Mail<Control>,
 }
 
-/// The loop's ways out: all that it acts on.
+/// All that the loop acts on.
 pub(super) struct Edges {
     pub gathers: Arc<GatherTable>,
     pub answers: Arc<Answers>,
@@ -73,60 +73,60 @@ pub(super) struct Edges {
     pub timeline: Timeline,
 }
 
-/// Events of one kind that are taken in before the next kind has its turn.
+/// Most events of one kind that are taken in before the next kind has its turn.
 const DRAIN_MAX: usize = 256;
 
-/// Users' events that go through the machines together: what is worked through side by side finds its code in the
-/// caches.
+/// Events from users that go through the machines together. Handling several in a row keeps each machine's code in the
+/// CPU's caches.
 pub(super) const TOLD_AT_ONCE: usize = 4;
 
-/// How long to look for what somebody who was just answered asks next, before sleeping: waking its thread takes some
-/// 15 us, and recording a short program some more. Seen on an H100's host: 60 us shorten the trip of a tiny op by 15 us
-/// beside 5 us.
+/// How long the loop polls for the next event after it has resolved a gather, before it sleeps. Waking the task's
+/// thread takes some 15 us, and recording a short program some more. Measured on the host of an H100: compared with
+/// polling for 5 us, 60 us shorten the round trip of a tiny op by 15 us.
 const LOOK_FOR_USERS: Duration = Duration::from_micros(60);
 
-/// Work that is estimated to take a device at most so many microseconds is done on the ring's thread, where no other
-/// work waits for the ring: waking the device's thread, and being woken by it, take longer.
-const MOMENT_US: f64 = 10.0;
-/// The same where other work waits: waking another thread takes this one longer.
-const BUSY_MOMENT_US: f64 = 3.0;
+/// A batch of the host device that is estimated to take at most this many microseconds runs on the ring's thread if no
+/// other work waits for the ring: waking the device's thread, and being woken by it, would take longer.
+const INLINE_US: f64 = 10.0;
+/// The same limit if other work waits. To wake another thread would cost this one more.
+const INLINE_BUSY_US: f64 = 3.0;
 
 /// The loop.
 pub(super) struct Loop {
     pub machines: Machines,
     pub inbox: Inbox,
     pub edges: Edges,
-    /// Users' events that were received and wait for their turn.
+    /// Events from users that were received and wait for their turn.
     backlog: Backlog,
     /// The shutdown that was asked for, if one was.
     shutdown: Option<Shutdown>,
-    /// Device events that the loop itself makes up, for a device whose thread has ended.
-    made_up: VecDeque<DeviceEvent>,
+    /// Failures that the loop reports in place of a device whose thread has ended.
+    own_failures: VecDeque<DeviceEvent>,
     effects: Vec<Effect>,
-    /// When free memory that nobody uses goes back to the system.
+    /// Decides when unused memory is returned to the system.
     idle: Idle,
     /// Set where the program has dropped the runtime: the exit of the process waits until this loop is dropped.
     leaving: Option<Leaving>,
     stopped: bool,
-    /// Nobody can send from the users' side any more.
-    orphaned: bool,
-    /// No device can send any more.
-    deserted: bool,
+    /// All senders of events from users are gone.
+    users_gone: bool,
+    /// All senders of device events are gone.
+    devices_gone: bool,
     open_counted: usize,
-    /// Somebody was answered since it last looked around.
+    /// A gather was resolved since the loop last polled before sleeping.
     answered: bool,
-    /// Whom to wake once this step's effects are applied.
+    /// Wakers to call once the effects of this step are applied.
     wakes: Wakes,
     eager: Eager,
 }
 
 /// A shutdown that was asked for.
 struct Shutdown {
-    /// When what is left then fails: the earliest deadline that was asked for.
+    /// When the remaining work fails: the earliest deadline that was asked for.
     deadline: Instant,
-    /// Users' events that were received since; the scheduler hears of them behind the shutdown.
+    /// Events from users that were received since. The scheduler is told of them after the shutdown.
     late: VecDeque<SchedulerEvent>,
-    /// The scheduler has heard of the shutdown: the backlog was empty.
+    /// The scheduler was told of the shutdown. That happens once the backlog is empty.
     is_told: bool,
 }
 
@@ -138,13 +138,13 @@ impl Loop {
             edges,
             backlog: Backlog::new(room),
             shutdown: None,
-            made_up: VecDeque::new(),
+            own_failures: VecDeque::new(),
             effects: Vec::new(),
             idle,
             leaving: None,
             stopped: false,
-            orphaned: false,
-            deserted: false,
+            users_gone: false,
+            devices_gone: false,
             open_counted: 0,
             answered: false,
             wakes: Wakes::default(),
@@ -157,7 +157,7 @@ impl Loop {
         self.shutdown.as_ref().map(|shutdown| shutdown.deadline)
     }
 
-    /// Wakes whoever has a result and was not told yet.
+    /// Calls the wakers that are still due.
     pub(super) fn call_wakes(&mut self) {
         self.wakes.call();
     }
@@ -178,14 +178,14 @@ impl Loop {
         }
     }
 
-    /// Takes in what is there, in order of urgency. True if anything was.
+    /// Handles what is in the mailboxes, the most urgent first. Returns whether there was anything.
     fn turn(&mut self) -> bool {
         let mut busy = false;
         for _ in 0..DRAIN_MAX {
-            let Some(event) = self.made_up.pop_front().or_else(|| self.device_event()) else { break };
+            let Some(event) = self.own_failures.pop_front().or_else(|| self.device_event()) else { break };
             self.machines.device(event);
             busy = true;
-            // One by one, so that an event is worked through on what those before it have left.
+            // Events are handled one by one, so that each sees the state that the previous ones have left.
             self.settle();
         }
         for _ in 0..DRAIN_MAX {
@@ -198,9 +198,9 @@ impl Loop {
             busy = true;
         }
         if busy {
-            // What has finished frees credits before anything new asks for them.
+            // Finished work gives its credits back before new work asks for them.
             self.settle();
-            // A woken task runs at once where cores are few: it is to find all of its results.
+            // With few cores, a woken task may run at once: all of its results should be there by then.
             self.wakes.call();
         }
         loop {
@@ -208,14 +208,14 @@ impl Loop {
                 Ok(control) => self.control(control),
                 Err(TryRecvError::Empty) => break,
                 Err(TryRecvError::Disconnected) => {
-                    self.orphaned = true;
+                    self.users_gone = true;
                     break;
                 }
             }
             busy = true;
         }
         if self.deadline().is_some_and(|at| Instant::now() >= at) {
-            // The scheduler answers this with `Stop`: it is said once.
+            // The scheduler answers with `Stop`, so this happens once.
             self.machines.tell(SchedulerEvent::DeadlinePassed);
             busy = true;
         }
@@ -225,30 +225,29 @@ impl Loop {
             self.hear(event);
             busy = true;
         }
-        busy |= self.tell_late();
+        busy |= self.tell_shutdown();
         if busy {
             self.settle();
         }
-        busy |= !self.made_up.is_empty();
-        self.see_to_idle_memory(busy);
+        busy |= !self.own_failures.is_empty();
+        self.return_idle_memory(busy);
         self.wakes.call();
         busy
     }
 
-    /// Has machines and devices give back what nobody uses, when that is due. Where nothing happens, all of it is gone
-    /// after some times, and the loop sleeps for good.
-    fn see_to_idle_memory(&mut self, busy: bool) {
+    /// Has machines and devices return unused memory, when that is due (`idle`).
+    fn return_idle_memory(&mut self, busy: bool) {
         if let Some(all) = self.idle.look(busy, Instant::now) {
             self.give_back(all);
         }
     }
 
-    /// Has machines and devices give back what nobody uses.
+    /// Has machines and devices return unused memory; with `all`, all of it.
     fn give_back(&mut self, all: bool) {
         self.machines.idle_passed(all);
         self.settle();
         for reach in &self.edges.reaches {
-            // A device that has ended has nothing.
+            // Sending fails only if the device has ended, and then it holds no memory.
             let _ = reach.instructions.send(DeviceInstruction::Trim { all });
         }
     }
@@ -258,7 +257,7 @@ impl Loop {
             Ok(event) => Some(event),
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => {
-                self.deserted = true;
+                self.devices_gone = true;
                 None
             }
         }
@@ -278,7 +277,7 @@ impl Loop {
     fn control(&mut self, control: Control) {
         match control {
             Control::Shutdown(deadline) => {
-                // In order with the segments that were sent before.
+                // Segments that were sent before the shutdown come before it.
                 self.take_users();
                 let first = || Shutdown { deadline, late: VecDeque::new(), is_told: false };
                 let shutdown = self.shutdown.get_or_insert_with(first);
@@ -302,15 +301,15 @@ impl Loop {
         }
     }
 
-    /// Receives users' events. A cancel overtakes segments: the scheduler hears of it at once where it knows the
-    /// gather. Where it does not, the demand waits in the backlog, and is looked at when it leaves. True if the
-    /// scheduler was told anything.
+    /// Receives events from users. A cancel overtakes segments: the scheduler is told at once if it knows the gather.
+    /// If it does not, the demand is still in the backlog, which checks for cancels when the demand leaves. Returns
+    /// whether the scheduler was told anything.
     fn take_users(&mut self) -> bool {
         let mut told = false;
         loop {
             match self.inbox.users.try_recv() {
                 Ok(SchedulerEvent::GatherCancelled(gather)) => {
-                    // What waits within the scheduler may hold the demand.
+                    // While the scheduler holds events back, the demand may be in one of these.
                     if self.machines.has_gather(gather) || self.machines.is_opening() {
                         self.machines.tell(SchedulerEvent::GatherCancelled(gather));
                         told = true;
@@ -327,16 +326,16 @@ impl Loop {
                 Err(TryRecvError::Empty) => return told,
                 // Every session is gone, and so is the runtime.
                 Err(TryRecvError::Disconnected) => {
-                    self.orphaned = true;
+                    self.users_gone = true;
                     return told;
                 }
             }
         }
     }
 
-    /// The next of the users' events that the scheduler has room for.
+    /// The next event from users for which the scheduler has room.
     fn next_event(&mut self) -> Option<SchedulerEvent> {
-        // Looking at how much waits costs more than there being nothing.
+        // A shortcut: the checks below cost more than this one.
         if self.backlog.is_empty() {
             return None;
         }
@@ -346,13 +345,14 @@ impl Loop {
         self.backlog.next(has_room, |gather| gathers.is_open(gather))
     }
 
-    /// Fails the gathers of events that were thrown away before the scheduler heard of them, and forgets the session.
+    /// Fails the gathers of events that were thrown away in the backlog, and forgets the session if the scheduler never
+    /// knew it.
     fn end_discarded(&mut self, discarded: Discarded) {
         let Discarded { session, nodes, cuts, gathers, unheard } = discarded;
         Counters::add(&self.edges.counters.ops_dead, nodes);
         if let Some(session) = session {
-            // The scheduler, which takes the other segments' callers, never hears of these: the program's spans would
-            // not end.
+            // The callers' spans are kept until their segment reaches the scheduler. These segments never will, so the
+            // spans are ended here.
             let callers = self.edges.timeline.callers();
             cuts.into_iter().for_each(|at_ns| drop(callers.take_segment(session, at_ns)));
         }
@@ -364,9 +364,9 @@ impl Loop {
         }
     }
 
-    /// Once all is taken in that was sent before a shutdown was asked for, the scheduler hears of it, and refuses what
-    /// was sent later. True if it was told anything.
-    fn tell_late(&mut self) -> bool {
+    /// Once the backlog is empty, tells the scheduler of a shutdown, and then of the events that were sent after it,
+    /// which it refuses. Returns whether the scheduler was told anything.
+    fn tell_shutdown(&mut self) -> bool {
         let Some(shutdown) = self.shutdown.as_mut().filter(|_| self.backlog.is_empty()) else { return false };
         let late = std::mem::take(&mut shutdown.late);
         let is_new = !std::mem::replace(&mut shutdown.is_told, true);
@@ -392,9 +392,9 @@ impl Loop {
 
     /// Sleeps until there is something to do (MAIL-1: the turn before found nothing).
     fn wait(&mut self) {
-        assert!(!self.deserted, "RING-1: every device thread has ended, and nothing that is pending can finish");
-        if self.orphaned {
-            // Nobody is left who could stop the ring properly.
+        assert!(!self.devices_gone, "RING-1: every device thread has ended, and nothing that is pending can finish");
+        if self.users_gone {
+            // No handle is left that could stop the ring in the usual way.
             self.control(Control::StopNow(None));
             self.settle();
             return;
@@ -438,7 +438,7 @@ impl Loop {
                     Err(_) => Some(&counters.gathers_failed),
                 };
                 self.answered = true;
-                // A device may have been first, and counted it.
+                // The gather is not counted here if a device's thread has resolved and counted it already.
                 let count = || counter.into_iter().for_each(|counter| Counters::add(counter, 1));
                 self.edges.gathers.resolve_with(gather, result, count, &mut self.wakes);
             }
@@ -459,13 +459,13 @@ impl Loop {
                     self.edges.answers.expect(answer);
                 }
                 if !self.give(device, DeviceInstruction::Submit(batch)) {
-                    // A GPU's thread says, when it ends, that the device is lost; it has no mailbox any more by then.
+                    // A GPU's thread reports its device as lost when it ends, and by then its mailbox is closed.
                     let lost = !self.edges.devices.is_fallback(device);
                     let kind = if lost { ErrorKind::DeviceLost } else { ErrorKind::Internal };
                     let error = Error::new(kind, "the device's thread has ended");
                     let event = DeviceEvent::BatchFailed { device, batch: id, error };
                     self.edges.answers.see(&event);
-                    self.made_up.push_back(event);
+                    self.own_failures.push_back(event);
                 }
             }
             Effect::Release { device, buffers } => {
@@ -477,14 +477,14 @@ impl Loop {
         }
     }
 
-    /// Gives a device an instruction. What takes a few microseconds is done here (RING-2): the device's thread would
-    /// have to be woken for it, and wake this one again.
+    /// Gives a device an instruction. A batch of the host that takes a few microseconds runs here (RING-2): otherwise
+    /// its thread would have to be woken, and wake this one again. Returns false if the device's thread has ended.
     fn give(&self, device: DeviceId, instruction: DeviceInstruction) -> bool {
-        let within_us = if self.backlog.is_empty() && self.is_quiet() { MOMENT_US } else { BUSY_MOMENT_US };
+        let within_us = if self.backlog.is_empty() && self.is_quiet() { INLINE_US } else { INLINE_BUSY_US };
         self.edges.reaches.get(device.0 as usize).is_some_and(|reach| reach.give(instruction, within_us))
     }
 
-    /// Whether nothing urgent is there to be taken in.
+    /// Whether the mailboxes of users, devices and control are empty.
     fn is_quiet(&self) -> bool {
         self.inbox.users.is_empty() && self.inbox.devices.is_empty() && self.inbox.control.is_empty()
     }

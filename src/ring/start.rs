@@ -1,7 +1,7 @@
-//! Starting and ending a ring: threads, channels, and who waits for whom at the end.
+//! Starts and ends a ring: threads, channels, and the order in which things end.
 //!
 //! In: settings and devices. Out: a [`Ring`]. Must hold: RING-1, RING-3; no thread waits for itself; the program waits
-//! for the ring's end only where it awaits a shutdown, and then no longer than its deadline allows.
+//! for the ring's end only if it awaits a shutdown, and no longer than the deadline allows.
 
 use super::answers::Answers;
 use super::devices::{Devices, Opener};
@@ -30,22 +30,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long the end of a ring waits for the threads of its devices at most. A thread that takes longer ends by itself.
+/// The longest time that the end of a ring waits for its devices' threads. A thread that takes longer ends by itself.
 const DEVICE_END_MAX: Duration = Duration::from_secs(5);
-/// How long the end of a ring waits for the threads of its devices at least, also where a shutdown's deadline has
-/// passed: threads that have nothing left to do end within a millisecond.
+/// The end of a ring waits this long for its devices' threads even if the shutdown's deadline has passed, since idle
+/// threads end within a millisecond.
 const DEVICE_END_MIN: Duration = Duration::from_millis(20);
 
-/// A running ring: what a runtime holds. Dropping it asks the ring to end, and waits for nothing; the ring's thread
-/// resolves what is pending to an error.
+/// A running ring, as a runtime holds it. Dropping it asks the ring to end and does not wait. The ring's thread then
+/// resolves all pending gathers to an error.
 pub struct Ring {
     /// The scheduler's mailbox.
     pub events: Post<SchedulerEvent>,
     /// Open gathers.
     pub gathers: Arc<GatherTable>,
-    /// The sessions' gates: credits come back through them.
+    /// The sessions' gates, through which credits come back.
     pub gates: Arc<Gates>,
-    /// The devices that are open, and the one that may yet be opened; the first is the host.
+    /// The open devices, and the one that may be opened on demand. The first is the host.
     pub devices: Arc<Devices>,
     /// Bytes of the host's budget that front ends hold, beside the runtime.
     pub(crate) claims: Arc<HostClaims>,
@@ -67,7 +67,7 @@ impl Ended {
     }
 }
 
-/// A way to shut a ring down from another thread.
+/// A handle to shut a ring down from another thread.
 #[derive(Clone)]
 pub struct Closer {
     control: Post<Control>,
@@ -83,7 +83,7 @@ impl Closer {
 }
 
 impl Ring {
-    /// A way to shut it down, and the end of it.
+    /// A handle to shut the ring down, and one to wait for its end.
     pub fn closer(&self) -> (Closer, Ended) {
         (Closer { control: self.control.clone() }, self.ended.clone())
     }
@@ -104,7 +104,7 @@ impl Ring {
         answer.recv().unwrap_or_default()
     }
 
-    /// Whether the ring has ended and somebody has waited for that.
+    /// Whether the ring has ended and a caller has waited for that.
     #[cfg(test)]
     pub fn has_ended(&self) -> bool {
         self.ended.0.peek().is_some()
@@ -189,7 +189,7 @@ pub fn start_with(
         timeline: lane.clone(),
         ended: Some(ended_sender),
     };
-    // Nobody joins the thread: it ends by itself, behind all that it has to end.
+    // The thread is not joined. It ends by itself after everything that it has to end.
     std::thread::Builder::new()
         .name("tidemill-ring".to_owned())
         .spawn(move || {
@@ -222,17 +222,16 @@ fn ring_thread(mut ring: Loop, mut end: End) {
             format!("the runtime stopped on a broken invariant, a bug in Tidemill: {words}"),
         )
     });
-    // The turn that ended the ring may have left some.
+    // The last turn of the loop may have left wakers.
     ring.call_wakes();
     end.close(why, ring.deadline());
-    // The machines hold host data and plans; they go after everybody was told.
+    // The machines hold host data and plans, which takes time to free: they are dropped after all waiters were told.
     drop(catch_unwind(AssertUnwindSafe(move || drop(ring))));
 }
 
 impl End {
-    /// Tells everybody the end, in the order of who waits: gathers first, then the devices' threads, then whoever asked
-    /// for the end. `until`: the deadline of a shutdown. A thread of a device that is busy beyond it is left to end by
-    /// itself, with its batch, and so is a compilation.
+    /// Ends gathers and gates first, then the devices' threads, then the callers of a shutdown. `until` is the deadline
+    /// of a shutdown. A device's thread, or a compilation, that is busy beyond it is left to end by itself.
     fn close(&mut self, why: Error, until: Option<Instant>) {
         self.devices.grants().close(&why);
         self.gathers.close(why);
@@ -240,7 +239,7 @@ impl End {
         let now = Instant::now();
         let until = until.unwrap_or(now + DEVICE_END_MAX).clamp(now + DEVICE_END_MIN, now + DEVICE_END_MAX);
         self.devices.close(until);
-        // Threads that are left behind record nothing any more.
+        // Threads that are left behind do not write to the timeline after this.
         let written = self.timeline.finish();
         if let Some(ended) = self.ended.take() {
             threads::contain("what the ring's end woke", || {

@@ -1,7 +1,7 @@
 //! The small pool that compiles pipelines, so that the ring thread never waits for a shader compiler.
 //!
-//! In: plans whose kernels the device has not seen. Out: results, by region. Must hold: every plan is answered
-//! once, also where the compiler panics, unless the ring has ended meanwhile: then nobody waits for it.
+//! In: plans whose kernels the device has not seen. Out: results, by region. Must hold: every plan is answered once,
+//! also if the compiler panics, unless the ring has ended.
 
 use crate::contract::plan::Plan;
 use crate::device::backend::Compiler;
@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Threads that compile at most: shader compilers take locks, and more hardly helps.
+/// Most threads that compile. Shader compilers take locks, so that more threads hardly help.
 const THREADS_MAX: usize = 8;
 
 /// The pool.
@@ -26,21 +26,21 @@ pub(super) struct Workers {
     results: Post<(RegionId, Result<(), Error>)>,
     timeline: Timeline,
     tail: Arc<Tail>,
-    /// What a test holds the first compilation with.
+    /// Used by tests to hold the first compilation.
     hold: Mutex<Latch>,
 }
 
-/// What the pool and each compilation share; the last of them drops it.
+/// State that the pool and all compilations share.
 #[derive(Default)]
 struct Tail {
-    /// The ring has ended: what waits for a thread is not compiled any more.
+    /// The ring has ended: plans that wait for a thread are not compiled any more.
     ended: AtomicBool,
-    /// From then on the exit of the process waits for what is under way.
+    /// Set when the ring has ended: the exit of the process may wait for compilations that are under way.
     leaving: Mutex<Option<Leaving>>,
 }
 
 impl Drop for Workers {
-    /// Waits for nothing: a compilation that is under way ends by itself, and nobody hears of it.
+    /// Does not wait: a compilation that is under way ends by itself, and its result is thrown away.
     fn drop(&mut self) {
         self.tail.ended.store(true, Ordering::Release);
         *self.tail.leaving.lock() = Some(Leaving::begin());
@@ -48,8 +48,7 @@ impl Drop for Workers {
 }
 
 impl Workers {
-    /// A pool of at most `threads` threads. Without one, because the machine has none to give, plans are compiled
-    /// where they are met.
+    /// A pool of at most `threads` threads. If no thread can be started, plans are compiled on the caller's thread.
     pub(super) fn new(
         threads: usize,
         compilers: Vec<Arc<dyn Compiler>>,
@@ -71,7 +70,7 @@ impl Workers {
         self.compilers.push(compiler);
     }
 
-    /// Compiles what a plan needs; the result comes back as a message, at once if there is nothing to do.
+    /// Compiles the kernels of a plan. The result comes back as a message, at once if there is nothing to compile.
     pub(super) fn compile(&self, plan: Arc<Plan>) {
         let region = plan.region;
         let Some(compiler) = self.compilers.get(plan.device.0 as usize).cloned() else {
@@ -96,7 +95,7 @@ impl Workers {
                 let end_ns = timeline.now_ns().max(start_ns + 1);
                 timeline.span(lane, "compile", start_ns, end_ns, &[("region", Detail::Int(region.0 as i64))]);
             }
-            // Fails only when the ring has ended, and then nobody waits.
+            // This fails only if the ring has ended, and then the result is not needed.
             let _ = results.send((region, result));
         };
         match &self.pool {

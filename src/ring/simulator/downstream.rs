@@ -1,4 +1,4 @@
-//! What planning and the devices do: regions end in any order, or fail, or are lost.
+//! Simulates planning and the devices: regions end in any order, or fail, or are lost.
 
 use super::{Mode, Simulator, combine, leaf};
 use crate::config::DeviceChoice;
@@ -27,7 +27,7 @@ impl Simulator {
         }
     }
 
-    /// Something happens downstream.
+    /// One random event downstream.
     pub(super) fn complete(&mut self) {
         if self.mode == Mode::Losing && self.dice.one_in(20) && !self.gpu_gone {
             return self.lose_gpu();
@@ -49,7 +49,7 @@ impl Simulator {
             let region = self.flight.remove(place);
             return self.drop_unwanted(region);
         }
-        // It waits for what an earlier region downstream makes.
+        // The region waits for an output of an earlier region downstream.
         if !self.flight[place].inputs.iter().all(|i| self.exists.contains_key(&i.value)) {
             return;
         }
@@ -61,7 +61,7 @@ impl Simulator {
         }
     }
 
-    /// Regions fail, and what would have ended with them ends; then the scheduler hears of it.
+    /// Regions fail, and the values that would have ended with them end. Then the scheduler is told.
     fn fail(&mut self, regions: Vec<Region>, kind: ErrorKind) {
         for region in &regions {
             for node in region.nodes.iter().filter(|n| n.output) {
@@ -129,7 +129,7 @@ impl Simulator {
         }
     }
 
-    /// What the scheduler waits for is there, or will never be.
+    /// Ends the opening of the GPU: it is open, or failed.
     fn end_opening(&mut self) {
         self.opening = false;
         let fails = self.mode != Mode::Healthy && self.dice.one_in(3);

@@ -3,10 +3,11 @@
 //!
 //! Values are numbers that the fake devices really compute, so that a region which misses a node or reads the wrong
 //! input shows. Must hold for every seed: each gather resolves exactly once, and not after it was cancelled, whatever
-//! waited before it; what is thrown away before the scheduler hears of it is missed by nobody, and what it hears is
-//! still awaited; without failures its result is right and exactly the dependents of faults are poisoned; nothing is
-//! read after it ended, and nothing is kept that nobody can reach; `validate()` after every event. A failure prints its
-//! seed: `SEED=n cargo test simulator` runs that one alone, and prints what the scheduler hears and says.
+//! waited before it; no gather is lost with events that are thrown away in the backlog, and every demand that the
+//! scheduler gets is still awaited; without failures, results are right and exactly the dependents of faults have
+//! errors; no value is read after it ended, and no unreachable value is kept; `validate()` after every event. A failure
+//! prints its seed: `SEED=n cargo test simulator` runs that one alone, and prints the scheduler's events and
+//! instructions.
 
 mod downstream;
 mod requests;
@@ -30,7 +31,7 @@ use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// What goes wrong downstream.
+/// The kinds of failures downstream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Mode {
     /// Completions are reordered; some nodes fault.
@@ -63,7 +64,7 @@ struct Simulator {
     dice: Dice,
     mode: Mode,
     state: State,
-    /// Device 1. Of every fifth seed, one that is no GPU (DEV-1).
+    /// Device 1. In every fifth seed, it is a device that is not a GPU (DEV-1).
     gpu: DeviceInfo,
     /// Events that users sent and the scheduler has not taken in.
     backlog: Backlog,
@@ -80,7 +81,7 @@ struct Simulator {
     ended: FxHashSet<ValueId>,
     ends_after: FxHashMap<RegionId, Vec<ValueId>>,
     failed: FxHashSet<ValueId>,
-    /// Regions that nobody needs any more.
+    /// Regions that the scheduler has abandoned.
     unwanted: FxHashSet<RegionId>,
     /// Regions downstream, in the order in which they were sent.
     flight: Vec<Region>,
@@ -94,7 +95,7 @@ struct Simulator {
     /// Gathers that were cancelled meanwhile: they may still resolve.
     cancelled_late: FxHashSet<GatherId>,
     choice: DeviceChoice,
-    /// Print what the scheduler hears and says.
+    /// Print the scheduler's events and instructions.
     aloud: bool,
     seen: Seen,
 }
@@ -114,7 +115,7 @@ struct Seen {
     opened: usize,
     refused: usize,
     again: usize,
-    /// Regions that were dropped downstream, since nobody needed them.
+    /// Regions that were dropped downstream because they were abandoned.
     unwanted: usize,
     /// Regions that were parked, and those that a segment asked for again or let go of.
     parked: usize,
@@ -178,7 +179,7 @@ impl Simulator {
             State::new(vec![device(0, DeviceKind::Host), gpu.clone()], &config)
         };
         let room = match mode {
-            // What is left waiting at the deadline is for the table of gathers.
+            // Gathers that still wait at the deadline are resolved by the table of gathers.
             Mode::Dropping => Room::UNLIMITED,
             _ => Room { nodes: 1 + dice.below(100) as u64, bytes: u64::MAX },
         };
@@ -412,7 +413,7 @@ fn every_gather_resolves_exactly_once_whatever_happens_downstream() {
     }
 }
 
-/// Seeds that a run of a million found, each in a fault that is mended.
+/// Seeds that found a bug, now fixed.
 #[test]
 fn the_seeds_of_faults_that_are_mended_pass() {
     let ends_of_values = [76_780, 318_131, 483_205, 1_105_388, 1_475_218];

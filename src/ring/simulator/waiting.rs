@@ -1,4 +1,4 @@
-//! What waits before the scheduler: it is taken in now and then, in part, and thrown away where nobody misses it.
+//! Simulates the ring's use of the backlog: events are taken in at random times, in part, or thrown away.
 
 use super::Simulator;
 use crate::contract::messages::scheduler::SchedulerEvent;
@@ -15,7 +15,7 @@ impl Simulator {
         self.credited += discarded.nodes;
         self.seen.discarded += discarded.nodes as usize;
         for gather in discarded.gathers {
-            // They fail as gathers of a session that was closed.
+            // These gathers fail because their session was closed.
             assert!(self.open.remove(&gather).is_some(), "BACKLOG-3: {gather} is not awaited");
             self.seen.closed_on += 1;
         }
@@ -24,7 +24,7 @@ impl Simulator {
         }
     }
 
-    /// The scheduler takes in some of what waits.
+    /// The scheduler takes in some waiting events.
     pub(super) fn take_in_some(&mut self) {
         for _ in 0..1 + self.dice.below(4) {
             let has_room = !self.state.is_opening() && !self.dice.one_in(3);
@@ -32,7 +32,7 @@ impl Simulator {
         }
     }
 
-    /// The scheduler takes in what it may of what waits.
+    /// The scheduler takes in all waiting events for which it has room.
     pub(super) fn take_in_all(&mut self) {
         while self.take_in_one(true) {}
     }
