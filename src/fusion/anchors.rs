@@ -1,13 +1,13 @@
-//! Nodes that get a buffer whatever the budgets are.
+//! Finds the nodes that are always written to a buffer, whatever the budgets are.
 //!
-//! In: working nodes with their classes. Out: for every node, whether it is one of them.
+//! In: working nodes with their classes. Out: for every node, whether it always gets a buffer.
 
 use super::form::{Class, Work, matmul_operand};
 use crate::contract::region::RegionArg;
 use crate::graph::Op;
 
-/// What gets a buffer whatever the budgets are: outputs, anchors, operands of library kernels, arrays that are patched,
-/// and what is written apart for that.
+/// The nodes that always get a buffer: outputs; anchors (reductions, scans, patches, compactions); operands of library
+/// kernels; arrays that are patched; and nodes that have to be computed before a patch (`WorkNode::apart`).
 pub fn anchored(work: &Work<'_>) -> Vec<bool> {
     let mut written = vec![false; work.nodes.len()];
     for (index, node) in work.nodes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Steps over virtual buffers.
+//! Makes the steps of a plan over virtual buffers.
 //!
 //! In: clusters in order. Out: a [`Plan`]. Must hold: PLAN-1 to PLAN-3; a buffer is taken over in place only
 //! by the last step that reads it.
@@ -118,7 +118,7 @@ impl<'a, 'r> Assembly<'a, 'r> {
             let mut fault_word = |n: u32| site(work, sites, site_of, n);
             let (last_reader, work) = (&self.last_reader, self.work);
             let dies = |source: Source| dies(work, self.device, last_reader, index, source);
-            // A cluster's own roots are not among its reads, so whoever reads one is another.
+            // A cluster's own roots are not among its reads, so a reader of one is another cluster.
             let read_later = |root: u32| last_reader.contains_key(&Source::Node(root));
             let around =
                 Surroundings { device: self.device, dies: &dies, read_later: &read_later, fault_word: &mut fault_word };
@@ -135,7 +135,8 @@ impl<'a, 'r> Assembly<'a, 'r> {
         let root = cluster.roots[0].0;
         if self.work.nodes[root as usize].class == Class::Patch {
             let base = source_of(self.work.nodes[root as usize].args[0]);
-            // What is assigned may be made of the base itself; it is no operand any more where that is done in place.
+            // The assigned value may be computed from the base itself. If that is done in place, the base is no operand
+            // of its own.
             self.take_over_or_copy(index, root, base, lowered.sources.contains(&base));
         }
         let packs = self.pack(&lowered.packed);
@@ -233,7 +234,7 @@ impl<'a, 'r> Assembly<'a, 'r> {
         })));
     }
 
-    /// Where a launch has its source line and its numbers from.
+    /// The region's nodes from which a launch takes its source line and its numbers.
     fn provenance(&self, root: &WorkNode, numbers: &[(u32, u32, NumberOf)]) -> Arc<Provenance> {
         let number = |&(word, n, of): &(u32, u32, NumberOf)| {
             let node = &self.work.nodes[n as usize];
@@ -245,7 +246,7 @@ impl<'a, 'r> Assembly<'a, 'r> {
         Arc::new(Provenance { blame: root.number, numbers })
     }
 
-    /// Copies what a kernel reads as packed; the pack of each dtype.
+    /// Adds copies of the packed operands of a kernel. Returns the pack of each dtype.
     fn pack(&mut self, packed: &[Packed]) -> FxHashMap<DType, u32> {
         let mut packs: FxHashMap<DType, u32> = FxHashMap::default();
         for part in packed {
@@ -264,7 +265,7 @@ impl<'a, 'r> Assembly<'a, 'r> {
         packs
     }
 
-    /// The node's buffer is the dying source's.
+    /// Gives the node the memory of a source that dies.
     fn take_over(&mut self, node: u32, source: Source) {
         let from = self.buffer(source);
         match source {
@@ -280,8 +281,8 @@ impl<'a, 'r> Assembly<'a, 'r> {
         }
     }
 
-    /// The node's buffer starts as the base: its memory where nobody reads it any more, `read` tells whether the
-    /// node's own kernel does; else a copy.
+    /// Makes the node's buffer start with the contents of the base: it takes over the base's memory if nothing reads
+    /// that later, else a copy is made. `read` says whether the node's own kernel reads the base.
     fn take_over_or_copy(&mut self, cluster: usize, node: u32, base: Source, read: bool) {
         if !read && dies(self.work, self.device, &self.last_reader, cluster, base) {
             self.take_over(node, base);
@@ -333,7 +334,7 @@ impl<'a, 'r> Assembly<'a, 'r> {
         self.faults.expect("FUSE-5: it was just made")
     }
 
-    /// The names of the ops that a cluster holds, runs counted, and how many ops they are.
+    /// The names of a cluster's ops, with repetitions counted, and the number of ops.
     fn label(&self, index: usize) -> (Arc<str>, u32) {
         const LABEL_MAX: usize = 72;
         let mut label = String::new();
@@ -400,7 +401,7 @@ impl<'a, 'r> Assembly<'a, 'r> {
     }
 }
 
-/// Whether nobody needs a buffer after a cluster, so that it may be written over.
+/// Whether a buffer is not needed after a cluster, so that it may be overwritten.
 fn dies(
     work: &Work<'_>,
     device: &DeviceInfo,
@@ -427,7 +428,7 @@ fn dies(
 fn site(work: &Work<'_>, sites: &mut Vec<FaultSite>, site_of: &mut FxHashMap<u32, u32>, n: u32) -> u32 {
     *site_of.entry(n).or_insert_with(|| {
         let node = &work.nodes[n as usize];
-        // What is overwritten may be named under other dimensions than the program gave it (`form`).
+        // The overwritten array may be a reshape of the program's one (`form`); the message names the program's shape.
         let shape = if node.op.facts().overwrites() { node.meta.shape.clone() } else { work.arg_shape(node.args[0]) };
         let error = node.op.fault(&shape).with_site(node.at);
         let value = node.value.expect("FUSE-5: a node that faults was recorded");

@@ -1,8 +1,9 @@
-//! A map by hash that holds so many entries at the most.
+//! A map by hash with a bounded number of entries.
 
 use rustc_hash::FxHashMap;
 
-/// A bounded map by structural hash: when it is full, entries not used since the last trim go, or all where all were.
+/// A bounded map by structural hash. When it is full, the entries that were not used since the last trim are dropped;
+/// if all were used, all are dropped.
 #[derive(Debug)]
 pub struct Bounded<V> {
     entries: FxHashMap<u64, (V, bool)>,
@@ -15,7 +16,7 @@ impl<V: Clone> Bounded<V> {
         Bounded { entries: FxHashMap::default(), limit }
     }
 
-    /// Whether nothing was added.
+    /// Whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -25,7 +26,7 @@ impl<V: Clone> Bounded<V> {
         self.get_mut(key).cloned()
     }
 
-    /// As [`Bounded::get`], to be changed.
+    /// As [`Bounded::get`], but mutable.
     pub fn get_mut(&mut self, key: u64) -> Option<&mut V> {
         let entry = self.entries.get_mut(&key)?;
         entry.1 = true;

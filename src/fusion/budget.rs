@@ -1,7 +1,7 @@
-//! How much one kernel may hold, and what is written out rather than computed again: numbers that `cut`, `merge`,
-//! `share` and `pack` decide by.
+//! Limits on the size of a kernel, and thresholds above which a value is written to memory rather than recomputed.
+//! `cut`, `merge`, `share` and `pack` decide by them.
 //!
-//! In: a device's numbers. Out: budgets. What an op weighs stands in `graph::costs`. Must hold: FUSE-3.
+//! In: a device's numbers. Out: budgets. The cost of an op is in `graph::costs`. Must hold: FUSE-3.
 
 use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{Plan, Step};
@@ -16,13 +16,14 @@ pub const OPS_MERGED_MAX: u32 = 128;
 pub struct Budget {
     /// Distinct buffers one kernel may read.
     pub reads_max: u32,
-    /// Whether operands that expand may be packed into one buffer where there are more (`pack`).
+    /// Whether operands that expand may be packed into one buffer if a kernel reads more than `reads_max` (`pack`).
     pub packs: bool,
-    /// Simple operations (`graph::costs`) of computing again above which a chain that several kernels need, or several
-    /// views of one, is written out.
+    /// A chain that several kernels need, or one kernel through several views, is written to memory if recomputing it
+    /// takes more simple operations (`graph::costs`) than this.
     pub recompute_max: u32,
-    /// Simple operations above which a chain that is read by something larger than itself is written out rather than
-    /// computed for every element there. Random numbers don't count: inside of a kernel they are never stored.
+    /// A chain whose reader is larger than itself (broadcasting) is written to memory, rather than computed for every
+    /// element of the reader, if it takes more simple operations than this. Random numbers do not count: a kernel never
+    /// stores them.
     pub expand_max: u32,
 }
 
@@ -47,9 +48,9 @@ impl Budget {
         Budget { reads_max, packs: !can.runs_all, recompute_max, expand_max }
     }
 
-    /// A smaller budget, where a plan made with this one does not fit its device; none where there is no smaller one.
+    /// The next smaller budget, for a region whose plan does not fit its device; `None` if there is none.
     pub fn tightened(self, plan: &Plan) -> Option<Budget> {
-        // What is packed may not fit one piece of memory, or not beside what it is copied from.
+        // The pack may not fit one piece of memory, or not together with the buffers from which it is copied.
         if self.packs && plan.steps.iter().any(|step| matches!(step, Step::Pack { .. })) {
             return Some(Budget { packs: false, ..self });
         }

@@ -1,4 +1,4 @@
-//! The kernel builder: instructions with common ones shared, parameters collected by where they come from.
+//! The kernel builder: shares equal instructions, and collects parameters by their origin.
 //!
 //! In: calls of the lowering. Out: a [`Kernel`](crate::kernels::ir::Kernel) and its parameter words.
 //! Must hold: parameters are shared by origin, never by value, so that the kernel of other sizes and numbers
@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 pub enum Origin {
     /// A scalar argument of a working node.
     Scalar(u32, u8),
-    /// A number of a working node that is no argument (a start, a shift): its slot in the node's own order.
+    /// A number of a working node that is not an argument (a start, a shift), by its slot in the node.
     Attribute(u32, u8),
     /// The product of the space's extents over the dimensions of a mask.
     Extents(u16),
@@ -23,15 +23,15 @@ pub enum Origin {
     Stride(u32, u8, u8),
     /// A constant: its bits and dtype.
     Constant(u64, DType),
-    /// Where an operand (its buffer's number) begins among those that are packed with it.
+    /// The place in a pack at which an operand, by its buffer's number, begins.
     Packed(u32),
 }
 
 /// The slot of a node's random key.
 const KEY: u8 = u8::MAX;
 
-/// Up to so many entries are searched one by one: most kernels are small, and a table of their own costs more than
-/// it saves.
+/// Up to this many entries are searched one by one. Most kernels are small, and a hash table would cost more than it
+/// saves.
 const SEARCHED_MAX: usize = 32;
 
 /// Collects a kernel.
@@ -47,10 +47,11 @@ pub struct Builder {
     /// Parameters by origin, once there are more than `SEARCHED_MAX`.
     origin_of: FxHashMap<(Origin, DType), Val>,
     sites: Vec<(u32, u32)>,
-    /// Linear indices of loads that may run across. Neighbours in memory lie along a run of the space's dimensions that
-    /// does not begin with the first one. Each entry has the index, the run's first dimension, and one past its last.
+    /// Linear indices of loads that may need a transpose ("run across"): elements that are neighbours in memory lie
+    /// along a run of the space's dimensions that does not begin with the first dimension. Each entry has the index,
+    /// the run's first dimension, and one past its last.
     pub across: SmallVec<[(Val, usize, usize); 2]>,
-    /// Whether it is a kernel that holds lines, where what was folded joins with elements (IR-2).
+    /// Whether the kernel holds lines, so that reduced values may be combined with elements again (IR-2).
     holds_lines: bool,
 }
 
@@ -118,7 +119,7 @@ impl Builder {
         }
     }
 
-    /// A 32-bit number that indices are made of.
+    /// A 32-bit parameter for index arithmetic.
     pub fn number(&mut self, origin: Origin, value: u32) -> Val {
         self.scalar(origin, Scalar::U32(value))
     }
@@ -139,7 +140,7 @@ impl Builder {
         val
     }
 
-    /// The first words of the parameters that are scalar arguments or random keys, with whose they are.
+    /// The parameters that are scalar arguments or random keys: first word, working node, and which number of the node.
     pub fn numbers(&self) -> impl Iterator<Item = (u32, u32, NumberOf)> + '_ {
         self.origins.iter().filter_map(|(origin, val)| {
             let (node, of) = match *origin {
@@ -174,7 +175,7 @@ impl Builder {
         self.constant(Scalar::U32(0))
     }
 
-    /// Index arithmetic; what changes nothing is not emitted.
+    /// Index arithmetic. Operations that change nothing, such as adding 0, are not emitted.
     pub fn index(&mut self, op: IndexOp, a: Val, b: Val) -> Val {
         self.inst(InstOp::Index(op, a, b), DType::U32)
     }
@@ -189,12 +190,12 @@ impl Builder {
         self.inst(InstOp::Apply(op, SmallVec::from_slice(args)), dtype)
     }
 
-    /// A value in another dtype.
+    /// Converts a value to another dtype.
     pub fn cast(&mut self, val: Val, dtype: DType) -> Val {
         if self.dtype_of(val) == dtype { val } else { self.apply(ElementOp::Cast, &[val], dtype) }
     }
 
-    /// Both of two conditions.
+    /// The conjunction of two conditions.
     pub fn both(&mut self, a: Option<Val>, b: Option<Val>) -> Option<Val> {
         match (a, b) {
             (Some(a), Some(b)) if a == b => Some(a),

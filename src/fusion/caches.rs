@@ -1,4 +1,4 @@
-//! What planning remembers: groupings by relative form (`key`), kernels by structure.
+//! The caches of planning: groupings by relative form (`key`), kernels by structure.
 
 use super::bounded::Bounded;
 use super::grouping::Grouping;
@@ -7,16 +7,16 @@ use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Entries the cache of groupings holds. When it is full, what was not used since the last time goes, or else all.
+/// Most entries of the cache of groupings.
 const GROUPINGS_MAX: usize = 4096;
-/// Kernels that are kept by structure; likewise.
+/// Most entries of the cache of kernels.
 const KERNELS_MAX: usize = 4096;
 
 /// Kernels by structure.
 #[derive(Debug)]
 pub struct KernelCache {
     kernels: Bounded<Arc<Kernel>>,
-    /// Kernels that were not known when they were interned, since the last call of `take_new`.
+    /// Kernels that were new when they were interned, since the last call of `take_new`.
     new: u32,
 }
 
@@ -26,7 +26,8 @@ impl KernelCache {
         let mut hasher = FxHasher::default();
         kernel.hash(&mut hasher);
         let mut hash = hasher.finish();
-        // The hash names the pipeline, so another kernel that has it already keeps it and this one takes the next.
+        // The hash names the pipeline, so it must be unique: if another kernel has this hash, this kernel takes the
+        // next number.
         while let Some(known) = self.kernels.get(hash) {
             if *known == kernel {
                 return (known, hash);
@@ -45,7 +46,7 @@ impl KernelCache {
     }
 }
 
-/// What planning remembers.
+/// The caches of planning.
 #[derive(Debug)]
 pub struct Caches {
     /// Groupings by relative form.
@@ -55,7 +56,7 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// The grouping of this key, known or made; and whether it was known.
+    /// The grouping of this key, and whether it was in the cache. If not, `make` makes it.
     pub fn grouping(&mut self, key: u64, make: impl FnOnce() -> Grouping) -> (Arc<Grouping>, bool) {
         if let Some(known) = self.groupings.get(key) {
             return (known, true);

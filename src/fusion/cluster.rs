@@ -1,7 +1,7 @@
-//! A cluster, one kernel to be, for each node that is written out.
+//! Makes one cluster, which will become one kernel, for each node that is written to memory.
 //!
-//! In: working nodes and what is written out. Out: clusters. A cluster has one iteration space; its roots are the written
-//! nodes that it computes, one here, and more where `merge` joins some. Must hold: FUSE-1.
+//! In: working nodes and what is written out. Out: clusters. A cluster has one iteration space. Its roots are the
+//! written nodes that it computes: one here, several after `merge`. Must hold: FUSE-1.
 
 use super::bits::Bits;
 use super::cones::Cones;
@@ -56,7 +56,7 @@ pub fn cluster(work: &Work<'_>, cuts: &Cuts) -> Vec<Cluster> {
     clusters
 }
 
-/// Buffers of which a part is overwritten where they lie, and by which node.
+/// The buffers that are partly overwritten in place, and by which node.
 fn overwritten(work: &Work<'_>) -> FxHashMap<u32, u32> {
     let count = work.nodes.len() as u32;
     let patches = (0..count).filter(|&n| work.nodes[n as usize].takes_over);

@@ -1,4 +1,4 @@
-//! What a kernel that ends at a node would compute and read.
+//! Cones: the nodes that a kernel ending at a node would compute, and the buffers that it would read.
 //!
 //! In: working nodes, and which of them are written out. Out: for every node, the inline nodes below it down to buffers,
 //! and these buffers. Must hold: FUSE-1.

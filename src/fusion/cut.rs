@@ -1,8 +1,8 @@
-//! Which nodes are written out.
+//! Decides which nodes are written to memory.
 //!
-//! In: working nodes and the device's budgets. Out: for every node, whether its value gets a buffer, and why
-//! a budget asked for it. Must hold: every inline cone between two buffers stays within the budgets of ops
-//! and bindings; what is cut is a function of structure alone (FUSE-3).
+//! In: working nodes and the device's budgets. Out: for every node, whether its value gets a buffer, and why a budget
+//! asked for it. Must hold: every inline cone between two buffers stays within the budgets of ops and bindings; the
+//! cuts are a function of structure alone (FUSE-3).
 
 use super::anchors::anchored;
 use super::bits::Bits;
@@ -50,7 +50,7 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
         let is_heavy = match multiplied(work, index) {
             Times::Once => false,
             Times::Views { places } => totals[index].saturating_mul(places - 1) > budget.recompute_max,
-            // It is computed twice, and so is what it is made of: a chain of such nodes doubles with each.
+            // The node and its arguments are computed twice, so the cost doubles with each node of a chain of these.
             Times::AndOne => totals[index] > OPS_MAX,
             Times::Expanded => cone_weight(work, &cones, index) > budget.expand_max,
         };
@@ -73,9 +73,9 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
     cuts
 }
 
-/// Checks, of conditions and of indices, that are computed for a part of their elements only, since all that is read of
-/// them is slices and elements at indices. What an array's check finds must not depend on what is read of it, nor on
-/// what is fused.
+/// Checks of conditions and of indices that would be computed for some of their elements only, because only slices or
+/// single elements of their values are read. The result of an array's check must not depend on which of its elements
+/// are read, nor on fusion.
 fn partly_checked(work: &Work<'_>, written: &[bool]) -> Vec<u32> {
     let mut found = Vec::new();
     if !work.nodes.iter().any(|node| node.op.facts().checks_inline()) {
@@ -122,19 +122,19 @@ fn reads_all(work: &Work<'_>, n: u32, slot: usize) -> bool {
     }
 }
 
-/// How often computing a node inside of its consumers computes an element.
+/// How often an element of a node is computed if the node is inlined into its consumers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Times {
     /// Once.
     Once,
-    /// It is read through several views, or at indices. Each element is computed at `places` places or more.
+    /// The node is read through several views, or at indices. Each element is computed at `places` places or more.
     Views {
         /// The number of places, at least 2.
         places: u32,
     },
-    /// It is read as a whole, and at one element: `x(i,j) = x(i,j) + 1` goes on from what computes `x`.
+    /// The node is read as a whole, and at one element: `x(i,j) = x(i,j) + 1`, in the kernel that computes `x`.
     AndOne,
-    /// It is read by something larger than itself.
+    /// A consumer is larger than the node (broadcasting).
     Expanded,
 }
 
@@ -161,13 +161,13 @@ fn multiplied(work: &Work<'_>, index: usize) -> Times {
             }
         }
     }
-    // A single element is one more, where nothing else is computed again.
+    // The read of a single element matters only if the node is computed once otherwise.
     if points > 1 || expanded || bent > 0 {
         bent += points;
         points = 0;
     }
     match bent > 1 || (bent == 1 && node.consumers.len() > 1) {
-        // All that read it at their own element compute it once.
+        // Consumers that read it at their own element share one computation.
         true => Times::Views { places: bent as u32 + ((bent as usize) < node.consumers.len()) as u32 },
         false if expanded => Times::Expanded,
         false if points > 0 && node.consumers.len() > 1 => Times::AndOne,
@@ -175,14 +175,14 @@ fn multiplied(work: &Work<'_>, index: usize) -> Times {
     }
 }
 
-/// Simple operations that computing one element of a node takes, beside drawing random numbers, which are drawn as
-/// often as they are read.
+/// Simple operations to compute one element of a node. Random numbers do not count, because they are drawn again at
+/// each read.
 fn cone_weight(work: &Work<'_>, cones: &Cones, index: usize) -> u32 {
     cones.nodes[index].iter().map(|n| work.nodes[n as usize].op.facts().cost.weight_again()).sum()
 }
 
-/// The same with what is read at other places than its own counted for each of them, as it is computed: a part of a
-/// join of parts of a join takes twice as much with every step.
+/// The same, with an argument that is read at several places counted once for each, as it will be computed. In nested
+/// joins of parts, this doubles with every level.
 fn total_weight(work: &Work<'_>, cuts: &Cuts, totals: &[u32], index: usize) -> u32 {
     let mut here: SmallVec<[u32; 16]> = SmallVec::from_slice(&[index as u32]);
     let mut sum: u32 = 0;
@@ -221,7 +221,7 @@ fn over_budget(
     } else {
         return None;
     };
-    // What lives on beyond this cone will be wanted from a buffer anyway.
+    // Nodes that are used outside of this cone are written first: they need a buffer anyway.
     let mut victims: Vec<u32> = cone
         .iter()
         .filter(|&n| {
@@ -243,13 +243,14 @@ fn over_budget(
         victims.extend(heaviest);
     }
     if victims.is_empty() {
-        // Only fills and views of them are left to blame; a wide `cat` of inputs ends here and is bound as it is.
+        // Only fills and views of inputs are left, and writing them does not help. A wide `cat` of inputs ends here,
+        // and binds all of them.
         return None;
     }
     Some((victims, reason))
 }
 
-/// Ops among nodes: casts that operands of several dtypes take, and numbers in some shape, are none.
+/// The number of ops among the nodes of a cone. Casts of operands with mixed dtypes, and fills, do not count.
 fn ops(work: &Work<'_>, cone: &Bits) -> u32 {
     let counts = |n: &u32| {
         let op = &work.nodes[*n as usize].op;

@@ -1,7 +1,7 @@
-//! A region on its way to a plan, in words: one file for each pass, beside the kernels' IR and WGSL.
+//! Writes the results of the passes as text files, one for each pass, beside the kernels' IR and WGSL.
 //!
-//! In: what the passes made. Out: files in the folder of `TIDEMILL_DUMP`, under the hash of the region's structure.
-//! Must hold: nothing is made where nobody asked.
+//! In: the results of the passes. Out: files in the folder of `TIDEMILL_DUMP`, named by the hash of the region's
+//! structure. Must hold: without that variable, no text is made.
 
 use super::explain::explain;
 use super::form::Work;
@@ -12,7 +12,7 @@ use crate::contract::region::RegionArg;
 use crate::dump;
 use std::fmt::Write;
 
-/// Writes down a structure that was planned for the first time.
+/// Writes the files for a structure that was planned for the first time.
 pub fn first_planned(key: u64, work: &Work<'_>, grouping: &Grouping, plan: &Plan, device: &DeviceInfo) {
     if dump::folder().is_none() {
         return;
@@ -56,7 +56,7 @@ fn form(work: &Work<'_>) -> String {
     text
 }
 
-/// What is written out and which kernels there are, after `cut` and `cluster`.
+/// The nodes that are written to memory, and the kernels, after `cut` and `cluster`.
 fn groups(work: &Work<'_>, grouping: &Grouping) -> String {
     let mut text = String::new();
     let written = (0..grouping.written.len()).filter(|&n| grouping.written[n]).map(|n| format!("n{n}"));

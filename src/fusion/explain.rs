@@ -1,4 +1,4 @@
-//! A plan in words, as `Array::explain` shows it.
+//! Renders a plan as the text of `Array::explain`.
 //!
 //! In: a region and the plan that runs. Out: text. Must hold: it renders the same plan that residency is given.
 
@@ -27,7 +27,7 @@ pub fn explain(region: &Region, plan: &Plan, device: &DeviceInfo, named: &[Devic
         buffer.elements * device.element_bytes(buffer.dtype)
     };
     let mut number = 0;
-    // Buffers whose takeover was told.
+    // Buffers whose reuse in place was printed already.
     let mut taken = std::collections::BTreeSet::new();
     for step in &plan.steps {
         match step {
@@ -87,7 +87,7 @@ pub fn explain(region: &Region, plan: &Plan, device: &DeviceInfo, named: &[Devic
     text
 }
 
-/// What the region was estimated to take on each device that it might run on, and what such regions took there.
+/// Appends the estimated time on each candidate device, and the measured times of such regions there.
 fn times(region: &Region, named: &[DeviceInfo], runs: &[Runs], text: &mut String) {
     let name = |device: u8| match named.get(device as usize) {
         Some(info) => format!("device {device} ({})", info.name),

@@ -1,7 +1,7 @@
-//! How long the regions took that a program asked to have explained.
+//! Remembers how long explained regions took when they ran.
 //!
-//! In: regions, and what residency says of those that ran. Out: the key under which it says so, and the times by device.
-//! Nothing is hashed before the first question.
+//! In: regions; residency's reports (`PlanRan`) of those that ran. Out: the key for these reports, and the times by
+//! device. No region is hashed before the first `explain()`.
 
 use super::bounded::Bounded;
 use crate::contract::region::{Region, RegionArg};
@@ -12,7 +12,7 @@ use std::hash::{Hash, Hasher};
 
 /// Explained regions that are remembered.
 const REGIONS_MAX: usize = 256;
-/// The last so many runs of a region are remembered.
+/// Most runs that are remembered of a region; the latest count.
 const RUNS_MAX: usize = 15;
 
 /// The last runs of a region on a device.
@@ -25,7 +25,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// The median of the microseconds, and of how many runs that is.
+    /// The median time in microseconds, and the number of runs.
     pub fn median(&self) -> (f64, usize) {
         let mut sorted = self.us.clone();
         sorted.sort_by(f64::total_cmp);
@@ -46,7 +46,7 @@ impl Default for Explained {
 }
 
 impl Explained {
-    /// Remembers from here on how long regions like this one take. Its runs so far, by device.
+    /// Starts to remember how long regions like this one take. Returns the runs so far, by device.
     pub fn ask(&mut self, region: &Region) -> SmallVec<[Runs; 2]> {
         let key = key(region);
         let known = self.runs.get(key);
@@ -79,7 +79,7 @@ impl Explained {
     }
 }
 
-/// The hash of a region's ops, dtypes and sizes, wherever it runs, and whatever of it others see.
+/// The hash of a region's ops, dtypes and sizes. Its device, and which of its nodes are outputs, do not count.
 fn key(region: &Region) -> u64 {
     let mut hasher = FxHasher::default();
     for input in &region.inputs {

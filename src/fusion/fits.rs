@@ -1,15 +1,16 @@
-//! What a step needs of its device at once: bindings, and bytes of memory.
+//! Checks whether each step of a plan fits its device: bindings, and bytes of memory at a time.
 //!
-//! In: a plan. Out: the first step that needs more than there is. Must hold: it depends on sizes and on the device
-//! alone, not on its budget: what fits here, residency finds room for, whatever else is on the device (it can leave).
+//! In: a plan. Out: an error for the first step that does not fit. Must hold: the result depends on sizes and on the
+//! device alone, not on its budget. Residency finds room for any plan that fits here, because it can evict everything
+//! else.
 
 use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{Launch, Plan, Step, Use};
 use crate::error::{Error, ErrorKind};
 use rustc_hash::FxHashMap;
 
-/// What is wrong with a launch: `ErrorKind::Unsupported` where it binds more buffers than a kernel of the device may,
-/// `ErrorKind::OutOfMemory` where what it uses at a time is more than the device's memory.
+/// The error of the first launch that does not fit: `ErrorKind::Unsupported` if it binds more buffers than a kernel of
+/// the device may, `ErrorKind::OutOfMemory` if it uses more than the device's memory at a time.
 pub fn misfit(plan: &Plan, device: &DeviceInfo) -> Option<Error> {
     if device.capabilities.runs_all {
         return None;
@@ -37,7 +38,8 @@ pub fn misfit(plan: &Plan, device: &DeviceInfo) -> Option<Error> {
     })
 }
 
-/// The launch whose arrays are packed by a step that does not fit: a pack is of one segment, and filled from others.
+/// If a packing step does not fit, the launch that reads the pack. A pack must fit one segment, beside the buffers from
+/// which it is copied.
 fn misfit_pack<'p>(step: &Step, plan: &'p Plan, device: &DeviceInfo) -> Option<&'p Launch> {
     let Step::Pack { from, to, .. } = step else { return None };
     let buffer = |b: u32| &plan.buffers[b as usize];
@@ -59,7 +61,7 @@ fn bindings(launch: &Launch, plan: &Plan, device: &DeviceInfo) -> u64 {
     1 + launch.uses.iter().map(segments).sum::<u64>() + launch.faults.is_some() as u64
 }
 
-/// Bytes of what is there while a launch runs; a copy step needs less than one of those around it.
+/// Bytes that are resident while a launch runs. A copy step needs less than one of the launches around it.
 fn bytes_at_once(launch: &Launch, plan: &Plan, device: &DeviceInfo) -> u64 {
     let mut held: FxHashMap<u32, u64> = FxHashMap::default();
     let faults = launch.faults.map(|buffer| Use { buffer, tiled: false, writes: true, reads: true });

@@ -1,4 +1,4 @@
-//! Reductions and scans as kernel IR: what is folded, and what is made of the fold.
+//! Writes reductions and scans as kernel IR: the value that is folded, and the result made of the fold.
 //!
 //! In: a reduce or scan node. Out: values after the fold. Must hold: NaN modes are explicit; nothing defaults.
 
@@ -9,7 +9,7 @@ use crate::kernels::ir::{InstOp, Monoid, SquareLimits, Val};
 use smallvec::{SmallVec, smallvec};
 
 impl Lowering<'_, '_> {
-    /// The value of a reduce node, known after the fold.
+    /// The value of a reduce node, available after the fold.
     pub(super) fn reduce(&mut self, n: u32, op: ReduceOp, nan: Nan) -> Val {
         let dtype = self.work.nodes[n as usize].meta.dtype;
         let x = self.arg(n, 0, &At::Flat, None);
@@ -75,7 +75,8 @@ impl Lowering<'_, '_> {
                 let y = self.arg(n, 1, &At::Flat, None);
                 let mut product = self.builder.apply(ElementOp::Mul, &[x, y], dtype);
                 if omit {
-                    // Of the numbers, not of their product: infinity times zero is no missing pair.
+                    // A pair is missing if one of its numbers is NaN. Testing the product would be wrong: infinity
+                    // times zero is NaN, too.
                     let missing = [x, y].map(|of| self.builder.apply(ElementOp::IsNan, &[of], DType::Bool));
                     let missing = self.builder.apply(ElementOp::Or, &missing, DType::Bool);
                     let zero = self.builder.constant(Scalar::I32(0).cast(dtype));
@@ -86,8 +87,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// The product of `x`, made of products of parts: where finite numbers hold a zero it is zero, though another
-    /// part's product left the range, and infinity times zero is none.
+    /// Corrects the product of `x`, which is made of products of parts. If all numbers are finite and one is zero, the
+    /// result is zero, even if another part overflowed to infinity, and infinity times zero would give NaN.
     fn product_of_parts(&mut self, x: Val, product: Val, dtype: DType) -> Val {
         let zero = self.builder.constant(Scalar::I32(0).cast(dtype));
         let element_is_zero = self.builder.apply(ElementOp::Eq, &[x, zero], DType::Bool);
@@ -164,7 +165,7 @@ impl Lowering<'_, '_> {
         let zero = self.builder.constant(Scalar::I32(0).cast(dtype));
         let one = self.builder.constant(Scalar::I32(1).cast(dtype));
         let less = self.builder.constant(Scalar::I32(ddof as i32).cast(dtype));
-        // One value has no spread, whatever the divisor; none has no variance.
+        // The variance of one value is 0, whatever the divisor; that of no value is NaN.
         let freedom = self.builder.apply(ElementOp::Sub, &[count, less], dtype);
         let divisor = self.builder.apply(ElementOp::Max, &[freedom, one], dtype);
         let variance = self.builder.apply(ElementOp::Div, &[squares, divisor], dtype);
@@ -173,8 +174,8 @@ impl Lowering<'_, '_> {
         self.builder.apply(ElementOp::Select, &[none, nan, variance], dtype)
     }
 
-    /// The root of the sum of squares: from the sum of big values where there are any; from that of small ones where
-    /// all others are so few and little that small ones count.
+    /// The root of the sum of squares, from three sums of scaled squares. The sum of big values is used if there are
+    /// any; the sum of small values if the others are so small that these matter.
     fn norm(&mut self, x: Val, dtype: DType) -> Val {
         let limits = SquareLimits::of(dtype);
         let small = self.folded(Monoid::Squares, smallvec![x], dtype);
@@ -184,7 +185,7 @@ impl Lowering<'_, '_> {
         let root = of(self, ElementOp::Sqrt, &[middling]);
         let [small_root, big_root] = [(small, limits.scale), (big, -limits.scale)].map(|(sum, power)| {
             let [by, back] = [power, -power].map(|p| self.builder.constant(Scalar::F64(2f64.powi(p)).cast(dtype)));
-            // The root is scaled, since the square of the factor is beyond the dtype.
+            // The root is scaled instead of the sum, because the square of the factor would overflow.
             let scaled = of(self, ElementOp::Mul, &[root, by]);
             let square = of(self, ElementOp::Mul, &[scaled, scaled]);
             let all = of(self, ElementOp::Add, &[sum, square]);

@@ -1,8 +1,8 @@
-//! The region as working nodes.
+//! Converts a region to working nodes.
 //!
-//! In: a region. Out: [`Work`]: nodes with arguments that are nodes, inputs or scalars; synthetic nodes where
-//! a library kernel wants a buffer and the program gave a scalar; the class of each node.
-//! Must hold: arguments stand before their node; a node knows its consumers.
+//! In: a region. Out: [`Work`]: nodes with arguments that are nodes, inputs or scalars; synthetic nodes for scalars
+//! that a library kernel needs as buffers; the class of each node. Must hold: arguments stand before their node; a node
+//! knows its consumers.
 
 use crate::contract::region::{Region, RegionArg};
 use crate::error::Site;
@@ -25,7 +25,7 @@ pub enum Class {
     Compact,
     /// By a library kernel over buffers.
     Library,
-    /// It has no element: nothing computes it.
+    /// It has no elements, so nothing computes it.
     Empty,
 }
 
@@ -34,7 +34,7 @@ pub enum Class {
 pub struct WorkNode {
     /// The value it makes, if it is a node of the region.
     pub value: Option<ValueId>,
-    /// The region's node that it is, or is a part of.
+    /// The region's node from which it was made.
     pub number: u32,
     /// What it computes.
     pub op: Op,
@@ -42,15 +42,17 @@ pub struct WorkNode {
     pub args: SmallVec<[RegionArg; 3]>,
     /// Dtype and shape.
     pub meta: Meta,
-    /// The region's node as which others will see its buffer: itself, or a reshape of it.
+    /// If its buffer is an output of the region, the region's node that names the output: this node, or a reshape of
+    /// it.
     pub output: Option<u32>,
     /// Where it was recorded.
     pub at: Site,
     /// How it is computed.
     pub class: Class,
-    /// It overwrites a part of an array, in that array's memory where nobody needs it after the region (`patches`).
+    /// It overwrites a part of an array, in that array's memory if the array is not needed after the region
+    /// (`patches`).
     pub takes_over: bool,
-    /// It is written out, since what it is made of is overwritten before it is needed (`patches`).
+    /// It is written to memory because an array that it reads is overwritten before its value is needed (`patches`).
     pub apart: bool,
     /// For a reduction: how many arrays a workgroup can hold in registers, one line of each (`lines`). 0 for other nodes,
     /// and for reductions whose lines no workgroup holds.
@@ -128,7 +130,7 @@ pub fn form(region: &Region) -> Work<'_> {
         }
         let mut class = classify(&nodes, region, node.meta.elements(), &node.op, &args);
         if facts.overwrites() {
-            // What is overwritten is a buffer, under whatever dimensions.
+            // The overwritten array is a buffer, whatever reshapes of it the program names.
             let mut beneath = args.clone();
             beneath[0] = unreshaped(&nodes, args[0], |n| nodes[n as usize].output.is_some());
             let there = classify(&nodes, region, node.meta.elements(), &node.op, &beneath);
@@ -163,8 +165,8 @@ pub fn form(region: &Region) -> Work<'_> {
     Work { region, nodes }
 }
 
-/// What others see under other dimensions than it was written in is the same bytes: they get that buffer, and no copy.
-/// What is inline is computed into the reshaped value at once.
+/// An output that is a reshape of a written node has the same bytes, so it gets the node's buffer instead of a copy. If
+/// the node is inline, it is computed directly into the reshaped value.
 fn share_buffers(nodes: &mut [WorkNode]) {
     for n in 0..nodes.len() {
         let node = &nodes[n];
@@ -180,7 +182,7 @@ fn share_buffers(nodes: &mut [WorkNode]) {
     }
 }
 
-/// Arguments one `cat` joins at most: wider ones become a tree, so that a budget of bindings can cut it.
+/// Most arguments of one `cat`. Wider ones become a tree of `cat` nodes, so that a budget on bindings can cut it.
 const CAT_ARGS_MAX: usize = 6;
 
 fn narrow_cat(
@@ -231,7 +233,7 @@ fn narrow_cat(
     }
 }
 
-/// What lies beneath views that only give other dimensions; those that are written have buffers of their own.
+/// Skips reshapes that have no buffer of their own, and returns the argument below them.
 pub fn unreshaped(nodes: &[WorkNode], mut arg: RegionArg, is_written: impl Fn(u32) -> bool) -> RegionArg {
     while let RegionArg::Node(n) = arg
         && let node = &nodes[n as usize]
@@ -245,8 +247,9 @@ pub fn unreshaped(nodes: &[WorkNode], mut arg: RegionArg, is_written: impl Fn(u3
     arg
 }
 
-/// Slices assigned one after the other that are selects in what computes the array, as many as it has edges. A loop
-/// that fills an array slice by slice patches its memory.
+/// Up to this many slice assignments in a row are computed as selects in the kernel that computes the array: enough to
+/// set the edges of a matrix. A longer row, as of a loop that fills an array slice by slice, patches the array's
+/// memory.
 const SELECTS_MAX: usize = 4;
 
 /// How many slice assignments, each the base of the next, end at a node; counted up to [`SELECTS_MAX`].
@@ -282,11 +285,13 @@ fn classify(nodes: &[WorkNode], region: &Region, elements: usize, op: &Op, args:
         OpClass::Reduce => Class::Reduce,
         OpClass::Scan => Class::Scan,
         OpClass::Compact => Class::Compact,
-        // Nothing to compute with: a product over no terms is zero everywhere, an assignment to no places its base.
+        // With an empty operand there is nothing to compute: a matrix product over no terms is zero everywhere, and an
+        // assignment to no places is its base.
         OpClass::Library if args.iter().any(|&arg| elements_of(arg) == 0) => Class::Inline,
         OpClass::Library => Class::Library,
         OpClass::Patch if matches!(op, Op::AssignSlice(dims) if dims.iter().any(|d| d.len == 0)) => Class::Inline,
-        // Where the base is computed anyway, a select costs less than a patch; but each goes over the whole array.
+        // If the base is computed in this kernel anyway, a select costs less than a patch. But each select covers the
+        // whole array.
         OpClass::Patch => match args[0] {
             RegionArg::Input(_) => Class::Patch,
             RegionArg::Node(n) if nodes[n as usize].class != Class::Inline => Class::Patch,

@@ -1,4 +1,5 @@
-//! A region in kernels to be: what `cut` to `pack` make, and lowering takes.
+//! The grouping of a region into clusters, which will be kernels: made by the passes from `cut` to `pack`, read by
+//! lowering.
 //!
 //! Must hold: FUSE-1 and FUSE-2.
 
@@ -6,14 +7,15 @@ use super::bits::Bits;
 use crate::graph::{DimSet, Shape};
 use smallvec::SmallVec;
 
-/// What is folded in a space.
+/// What a kernel reduces (folds) in its iteration space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fold {
     /// Nothing.
     None,
     /// These dimensions.
     Reduce(DimSet),
-    /// These dimensions, and what is folded is used again for the elements of its line: a workgroup holds whole lines.
+    /// These dimensions, and the results are used again for the elements that were folded: a workgroup holds whole
+    /// lines.
     Line(DimSet),
     /// A running fold along a dimension.
     Scan {
@@ -22,11 +24,11 @@ pub enum Fold {
         /// From the end.
         reverse: bool,
     },
-    /// Not a generated kernel, or one that merges with nothing.
+    /// Not a generated kernel, or one that is never merged.
     Alone,
 }
 
-/// Where in its cluster a root becomes known.
+/// When a root of a cluster is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Phase {
     /// For every element of the space.
@@ -35,10 +37,11 @@ pub enum Phase {
     Reduced,
 }
 
-/// One kernel to be.
+/// A group of nodes that will be one kernel.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    /// The iteration space's shape in the region that was grouped first; lowering asks its own region.
+    /// The shape of the iteration space in the region for which the grouping was made. A cached grouping may serve
+    /// other sizes, so lowering takes the shape from its own region.
     pub shape: Shape,
     /// What is folded.
     pub fold: Fold,
@@ -48,15 +51,16 @@ pub struct Cluster {
     pub members: Bits,
     /// Buffers that it reads: nodes, then inputs.
     pub reads: Bits,
-    /// Those of them that are copied together before it runs, so that one binding serves them (`pack`).
+    /// The reads that are copied into one buffer before the kernel runs, so that they take one binding (`pack`).
     pub packed: Bits,
-    /// Nodes that overwrite what it reads: it runs before them (FUSE-7).
+    /// Nodes that overwrite a buffer that this cluster reads: the cluster runs before them (FUSE-7).
     pub before: SmallVec<[u32; 1]>,
-    /// Why a budget ended it, if one did.
+    /// The budget that ended the kernel here, if one did.
     pub split: Option<&'static str>,
 }
 
-/// What the passes from `cut` to `pack` decide: a function of the region's structure and of what its device binds.
+/// The decisions of the passes from `cut` to `pack`: a function of the region's structure and of the device's limit on
+/// bindings.
 #[derive(Clone, Debug)]
 pub struct Grouping {
     /// Whether a node's value gets a buffer.

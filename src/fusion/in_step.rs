@@ -1,4 +1,4 @@
-//! Whether an argument is read at the element that is being computed.
+//! Tells whether an argument is read at the same element that is being computed ("in step").
 //!
 //! In: a working node and one of its arguments. Out: yes, or no where it is read through an index map, or all of it is.
 
@@ -12,7 +12,7 @@ pub fn in_step(work: &Work<'_>, n: u32, slot: usize, m: u32) -> bool {
         Reads::Expanded => arg.meta.shape == node.meta.shape,
         Reads::Folded => arg.meta.shape == work.arg_shape(node.args[0]),
         Reads::Same | Reads::Base => true,
-        // Of an index, other numbers than the element's own may be read, too.
+        // Other entries of an index array than the element's own may be read, too.
         Reads::Index
         | Reads::AtIndex
         | Reads::Number

@@ -1,8 +1,8 @@
-//! Where a node's element lies, as seen from the kernel's iteration space.
+//! Computes the index of a node's element from coordinates of the kernel's iteration space.
 //!
-//! In: the space and a node's shape. Out: index instructions, built only when somebody asks for them.
-//! Must hold: neighbouring dimensions that are whole in both space and operand are joined, so that the usual
-//! broadcasts take at most one division.
+//! In: the space and a node's shape. Out: index instructions, built only when they are needed. Must hold: neighbouring
+//! dimensions that are whole in both space and operand are joined, so that the usual broadcasts take at most one
+//! division.
 
 use super::builder::{Builder, Origin};
 use super::grouping::Fold;
@@ -17,11 +17,11 @@ pub enum Coordinate {
     Space(u8),
     /// Zero.
     Zero,
-    /// Computed.
+    /// A computed coordinate.
     Val(Val),
 }
 
-/// Which element of a node is meant.
+/// The position of an element of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum At {
     /// The element with the space's own linear index.

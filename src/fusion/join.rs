@@ -1,15 +1,16 @@
-//! Arrays that lie in segments and that a kernel uses all over are joined for it.
+//! Joins segments: if a kernel uses all of an array that is kept in segments, the array is copied to a joined buffer
+//! for it.
 //!
-//! In: a plan whose kernels were made for pieces as long as a binding spans. Out: the same kernels, with copies around
-//! them of what a tight budget keeps in shorter segments. Must hold: PLAN-4; kernels do not change, so that their bits
-//! don't depend on the budget.
+//! In: a plan whose kernels were made for pieces as long as a binding can span. Out: the same kernels, with copies
+//! around them for arrays that a tight budget keeps in shorter segments. Must hold: PLAN-4; the kernels do not change,
+//! so their results do not depend on the budget.
 
 use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{Launch, Plan, PlanBuffer, Program, Role, Step, Use};
 use crate::kernels::ir::{Form, Geometry, reduce_plan};
 use std::sync::Arc;
 
-/// Joins what has to be.
+/// Adds the copies and the joined buffers to a plan.
 pub fn join(plan: &mut Plan, device: &DeviceInfo) {
     if device.segment_shift >= device.span_shift {
         return;
@@ -30,8 +31,8 @@ pub fn join(plan: &mut Plan, device: &DeviceInfo) {
     joining.put_back(|_| true);
 }
 
-/// Scratch that launches use untiled, and that nothing else touches but what packs it: it can lie joined from the
-/// beginning.
+/// Scratch buffers that launches use untiled only, and no other steps than packing: they can be joined from the start,
+/// without copies.
 fn used_at_once_only(plan: &Plan) -> Vec<usize> {
     let mut only: Vec<bool> =
         plan.buffers.iter().map(|b| matches!(b.role, Role::Scratch) && b.in_place_of.is_none()).collect();
@@ -51,12 +52,13 @@ fn used_at_once_only(plan: &Plan) -> Vec<usize> {
 }
 
 struct Joining<'p> {
-    /// The plan, with the steps that were seen.
+    /// The plan, with the steps that were processed so far.
     plan: &'p mut Plan,
-    /// Which of its buffers lie in several segments.
+    /// For each buffer, whether it has several segments.
     apart: Vec<bool>,
     device: &'p DeviceInfo,
-    /// Buffers whose newest contents lie in another one, joined: launches that write to one array in a row leave it so.
+    /// Buffers whose newest contents are in a joined buffer, with that buffer. They stay there while launches in a row
+    /// use the array as a whole.
     newest: Vec<(u32, u32)>,
 }
 
@@ -100,7 +102,7 @@ impl Joining<'_> {
         self.plan.steps.push(Step::Launch(launch));
     }
 
-    /// The buffer in which another one lies joined from here on, and whether its newest contents were there already.
+    /// The joined buffer that stands for a buffer from here on, and whether the newest contents were in it already.
     fn joined(&mut self, buffer: u32, reads: bool) -> (u32, bool) {
         if let Some(&(_, joined)) = self.newest.iter().find(|(of, _)| *of == buffer) {
             return (joined, true);
@@ -127,7 +129,7 @@ impl Joining<'_> {
     }
 }
 
-/// Elements that a launch's tiles must not divide.
+/// The number of elements that a launch's tiles must not split.
 fn chunk(launch: &Launch) -> u64 {
     match (&launch.program, launch.geometry) {
         (Program::Kernel(kernel, _), Geometry::Reduce { outer, inner }) => {

@@ -1,8 +1,9 @@
 //! The relative form of a region, hashed: the key of the plan cache.
 //!
-//! In: working nodes. Out: a hash of structure alone: no ids, sizes, scalars, seeds or slice bounds, but for what
-//! `patches` and `lines` found out from them. Shapes are numbered in order of appearance, with which extents are 1 or 0;
-//! so regions of one program with other sizes share a key, and what passes 1 to 3 decide from it is the same.
+//! In: working nodes. Out: a hash of structure alone: no ids, sizes, scalars, seeds or slice bounds, except for the
+//! decisions that `patches` and `lines` made from them. Shapes are numbered in order of appearance, with a note of
+//! which extents are 1 or 0. So regions of one program with other sizes share a key, and the passes from `cut` to
+//! `pack` decide the same for them.
 
 use super::form::Work;
 use crate::contract::region::RegionArg;

@@ -1,4 +1,4 @@
-//! Library kernels: a node of class `Library` as a launch over buffers.
+//! Library kernels: makes the call of a library kernel for a node of class `Library`.
 //!
 //! In: the node. Out: the library kernel with its sizes, and which buffer each operand is.
 //! Must hold: operands are buffers (`cut` wrote them out); the last operand is scratch, if there is any.
@@ -13,9 +13,9 @@ use smallvec::{SmallVec, smallvec};
 /// A library node's kernel and operands.
 #[derive(Debug)]
 pub struct LibraryCall {
-    /// The kernel with its sizes.
+    /// The kernel, with its sizes.
     pub library: Library,
-    /// Buffers that it reads, in its order; the output's place is `output`.
+    /// The buffers of the kernel's operands, without the output, whose position is `output`.
     pub operands: SmallVec<[Source; 4]>,
     /// Which operand is the output.
     pub output: usize,
@@ -62,7 +62,8 @@ pub fn call(work: &Work<'_>, n: u32) -> LibraryCall {
         Op::Linear(op) => linear(work, n, *op),
         Op::Fourier(fourier) => {
             let shape = work.arg_shape(node.args[0]);
-            // Where one array holds both parts, its last dimension is these two, and `after` counts it.
+            // If one array holds the real and imaginary parts, its last dimension has these two parts and counts in
+            // `after`.
             let parts = if fourier.parts == Parts::Together { 2 } else { 1 };
             let (before, given, after) = around(shape.dims(), fourier.dim as usize);
             let library =

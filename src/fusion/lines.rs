@@ -1,4 +1,4 @@
-//! Lines that a workgroup of the device can hold.
+//! Finds the reductions whose lines (the elements that are reduced to one value) a workgroup can hold in registers.
 //!
 //! In: working nodes. Out: for every reduction, of how many arrays a workgroup holds the lines that it folds
 //! ([`WorkNode::lines_held`](super::form::WorkNode)). Must hold: it is a function of shapes and of the device's numbers
@@ -16,7 +16,7 @@ const ARRAYS_MAX: u32 = 2;
 /// The same for short lines, which take at most half of these registers.
 const ARRAYS_OF_SHORT_MAX: u32 = 4;
 
-/// Notes of every reduction how many arrays' lines fit.
+/// Sets, for every reduction, how many arrays' lines fit.
 pub fn lines(work: &mut Work<'_>, device: &DeviceInfo) {
     for n in 0..work.nodes.len() {
         work.nodes[n].lines_held = lines_held(work, n, device);
@@ -43,12 +43,13 @@ fn lines_held(work: &Work<'_>, n: usize, device: &DeviceInfo) -> u32 {
     }
 }
 
-/// Whether a reduction folds moments, which held lines are folded to with fewer operations than elements in passing.
+/// Whether a reduction computes moments (variance, standard deviation). From held lines this takes fewer operations than in one pass
+/// over memory.
 pub fn folds_moments(op: &Op) -> bool {
     matches!(op.as_reduction(), Some((ReduceOp::Var { .. } | ReduceOp::Std { .. }, _, Nan::Include)))
 }
 
-/// Whether what is made of a reduction is used again for the elements that it folds. All other reductions have one
+/// Whether the result of a reduction is used again with the elements that were reduced. Other reductions have one
 /// grouping for all sizes.
 fn goes_on(work: &Work<'_>, n: u32, elements: &Shape) -> bool {
     let outer = &work.nodes[n as usize].meta.shape;
@@ -68,7 +69,8 @@ fn goes_on(work: &Work<'_>, n: u32, elements: &Shape) -> bool {
     false
 }
 
-/// Elements of a line, where lines are neighbours in memory: nothing that is kept lies before what is folded.
+/// The length of a line, if lines are contiguous in memory, so that no dimension that is kept comes before one that is
+/// reduced.
 fn line_length(shape: &Shape, dims: DimSet) -> Option<u32> {
     let is_folded = |d: usize| dims >> d & 1 == 1;
     let mut length = 1;
@@ -83,8 +85,8 @@ fn line_length(shape: &Shape, dims: DimSet) -> Option<u32> {
     u32::try_from(length).ok()
 }
 
-/// Whether a reduction folds floats alone, of its operand's own type: what its lanes hand to each other fits the workgroup
-/// memory that every GPU has.
+/// Whether a reduction folds floats only, of its operand's own type, so that the partial results of its lanes fit the
+/// workgroup memory of every GPU.
 fn folds_floats(op: ReduceOp, from: DType, to: DType) -> bool {
     let is_float = from.is_float() && from == to;
     match op {

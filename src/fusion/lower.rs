@@ -1,11 +1,10 @@
-//! A cluster as a kernel.
+//! Lowers a cluster to a kernel.
 //!
-//! In: a cluster. Out: [`Lowered`]: the kernel, its parameters, which buffer each operand is.
-//! Every inline node is written as a function of the element that is asked for ([`At`]), so that views are
-//! index arithmetic, and a node that is asked for at two places is computed twice. Values are shared by
-//! (node, place, guard). `structure` and `indexing` hold what some ops need; `finish` makes the kernel of it.
-//! Must hold: a guarded subtree reads memory only where its guard holds; recursion is bounded by the ops of
-//! one kernel.
+//! In: a cluster. Out: [`Lowered`]: the kernel, its parameters, which buffer each operand is. Every inline node is a
+//! function of the position of the wanted element ([`At`]). So views are index arithmetic, and a node that is needed at
+//! two positions is computed twice. Values are shared by (node, place, guard). `structure` and `indexing` hold what
+//! some ops need; `finish` makes the kernel of it. Must hold: a guarded subtree reads memory only where its guard
+//! holds; recursion is bounded by the ops of one kernel.
 
 mod finish;
 mod indexing;
@@ -27,16 +26,16 @@ use crate::kernels::ir::{Access, Geometry, IndexCompare, IndexOp, InstOp, Kernel
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// A kernel and what it is bound to.
+/// A kernel and its operands.
 #[derive(Debug)]
 pub struct Lowered {
     /// The kernel.
     pub kernel: Kernel,
     /// Its parameter words.
     pub params: Vec<u32>,
-    /// Those that the program may vary: the first word, the working node, what of it.
+    /// Parameters that are numbers of the program: first word, working node, and which number of the node.
     pub numbers: Vec<(u32, u32, NumberOf)>,
-    /// The values of the cluster's roots, in their order; none of a cluster that is a patch or compacts.
+    /// The values of the cluster's roots, in order; empty for a cluster that patches or compacts.
     pub roots: Vec<Val>,
     /// Its sizes.
     pub geometry: Geometry,
@@ -44,15 +43,15 @@ pub struct Lowered {
     pub sources: Vec<Source>,
     /// Written nodes that take over the memory of a dying buffer: (node, buffer).
     pub in_place: Vec<(u32, Source)>,
-    /// Elements each operand is read at, at most.
+    /// Upper bound of the elements that are read of each operand.
     pub elements_read: Vec<u64>,
-    /// Elements each operand is written at, at most.
+    /// Upper bound of the elements that are written of each operand.
     pub elements_written: Vec<u64>,
-    /// What is copied together, in order.
+    /// The operands that are packed, in order.
     pub packed: Vec<Packed>,
 }
 
-/// A buffer that is read where it was packed.
+/// A buffer that is read from its copy in a pack.
 #[derive(Clone, Copy, Debug)]
 pub struct Packed {
     /// The buffer.
@@ -63,7 +62,7 @@ pub struct Packed {
     pub first: u64,
     /// Its elements.
     pub elements: u64,
-    /// Elements it is read at, at most.
+    /// Upper bound of the elements that are read of it.
     pub read: u64,
 }
 
@@ -94,11 +93,11 @@ pub(super) struct Lowering<'a, 'r> {
     depth: u32,
 }
 
-/// What lowering must know of its surroundings.
+/// What lowering needs to know about the rest of the plan.
 pub struct Surroundings<'a> {
     /// The device.
     pub device: &'a DeviceInfo,
-    /// Whether a buffer dies in this cluster: nobody reads it later.
+    /// Whether a buffer dies in this cluster, so that nothing reads it later.
     pub dies: &'a dyn Fn(Source) -> bool,
     /// Whether a root of this cluster is read by another cluster.
     pub read_later: &'a dyn Fn(u32) -> bool,
@@ -193,7 +192,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// An operand for a buffer; the same one for the same buffer.
+    /// The operand of a buffer, added at its first use.
     pub(super) fn operand(&mut self, source: Source, meta: &Meta) -> u16 {
         if let Some(&operand) = self.operand_of.get(&source) {
             return operand;
@@ -208,7 +207,7 @@ impl Lowering<'_, '_> {
         operand
     }
 
-    /// The value of an argument at an element; `slot` names it for its parameter.
+    /// The value of an argument at an element. `slot` identifies the parameter if it is a scalar.
     pub(super) fn arg(&mut self, consumer: u32, slot: usize, at: &At, guard: Option<Val>) -> Val {
         match self.work.nodes[consumer as usize].args[slot] {
             RegionArg::Scalar(scalar) => self.builder.scalar(Origin::Scalar(consumer, slot as u8), scalar),
@@ -227,8 +226,8 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Whether a node is computed in this kernel. A node without elements is asked for only where its guard never holds, or
-    /// by a fold of nothing.
+    /// Whether a node is computed in this kernel. A node without elements is used only under a guard that never holds,
+    /// or by a reduction over no elements.
     pub(super) fn is_inside(&self, n: u32) -> bool {
         let is_here = !self.written[n as usize] || self.cluster.roots.iter().any(|root| root.0 == n);
         is_here && self.work.nodes[n as usize].class != Class::Empty
@@ -284,7 +283,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// A load from where the buffer begins among those that are packed with it, which is a number like any other.
+    /// A load of a packed operand. Its start in the pack is a parameter.
     fn load_packed(&mut self, source: Source, owner: u32, meta: &Meta, at: &At, guard: Option<Val>) -> Val {
         let elements = meta.elements() as u64;
         let known = self.packed.iter().position(|packed| packed.source == source);
@@ -378,7 +377,7 @@ impl Lowering<'_, '_> {
                 let mut list = coordinates(&mut self.builder, &self.space, at, &node.meta.shape, n);
                 let dim = *dim as usize;
                 let extent = work.arg_shape(node.args[0]).dim(dim);
-                // The result has no such dimension where the index has one element along it.
+                // The result lacks this dimension if the index has one element along it.
                 list.resize(list.len().max(dim + 1), Coordinate::Zero);
                 list[dim] = Coordinate::Val(self.check(n, index, extent, guard));
                 self.arg(n, 0, &At::Coordinates(list), guard)
@@ -390,7 +389,7 @@ impl Lowering<'_, '_> {
                 self.builder.inst(InstOp::Require { condition, site, guard }, DType::Bool);
                 self.arg(n, 0, at, guard)
             }
-            // Nothing is assigned, or a product over no terms: what is left is the base, or zero.
+            // An assignment to no places is its base; a matrix product over no terms is zero.
             Op::AssignIndex { .. } => self.arg(n, 0, at, guard),
             Op::MatMul => self.builder.constant(Scalar::I32(0).cast(dtype)),
             Op::ArgSort { .. } | Op::Linear(_) | Op::Fourier(_) | Op::Compact => {
@@ -399,7 +398,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// What an op on integers beside numbers computes in.
+    /// The dtype in which an op on integers and plain numbers is computed.
     fn mixes(&self, n: u32, op: ElementOp) -> Option<DType> {
         let number = |arg: RegionArg| match arg {
             RegionArg::Scalar(number) => Some(number),
@@ -409,7 +408,7 @@ impl Lowering<'_, '_> {
         mixed::computes_in(op, args, self.device.compiles_f64())
     }
 
-    /// The number beside which an op takes an `i64`, and which argument it is.
+    /// If an op takes an `i64` and a plain number: the position and the value of the number.
     fn beside_number(&self, n: u32, op: ElementOp) -> Option<(usize, f64)> {
         let args = &self.work.nodes[n as usize].args;
         let number = |arg: &RegionArg| match arg {

@@ -1,5 +1,5 @@
-//! Clusters of one space that share data become one: siblings, a chain that is written and folded at once, a fold and
-//! its tail.
+//! Merges clusters that share a space and data: siblings, a chain whose result is both written and reduced, a reduction
+//! and its elementwise tail.
 //!
 //! In: clusters. Out: fewer of them. Must hold: FUSE-2: merging never closes a cycle; a value read inside of its own
 //! cluster is read at the element that is being computed.
@@ -25,7 +25,7 @@ pub fn merge(work: &Work<'_>, cuts: &Cuts, budget: Budget, clusters: &mut Vec<Cl
         let mut other = 0;
         while other < clusters.len() {
             let is_free = current != other && !paths.lead_around(current, other);
-            // Either may be the one that the other joins.
+            // Either of the two may be the one that the other joins.
             let pair = [(current, other), (other, current)].into_iter().find_map(|(a, b)| {
                 let union = is_free.then(|| fit(work, cuts, budget, &clusters[a], &clusters[b])).flatten()?;
                 Some((a, b, union))
@@ -35,7 +35,7 @@ pub fn merge(work: &Work<'_>, cuts: &Cuts, budget: Budget, clusters: &mut Vec<Cl
                     join(clusters, a, b, shape, fold, roots);
                     paths.join(a.min(b), a.max(b));
                     current = current.min(other);
-                    // What was enlarged may now meet what it did not meet before.
+                    // The merged cluster may fit clusters that its parts did not fit: start again.
                     other = 0;
                 }
                 None => other += 1,
@@ -48,7 +48,7 @@ pub fn merge(work: &Work<'_>, cuts: &Cuts, budget: Budget, clusters: &mut Vec<Cl
 
 fn join(clusters: &mut Vec<Cluster>, a: usize, b: usize, shape: Shape, fold: Fold, roots: Vec<(u32, Phase)>) {
     let (keep, drop) = (a.min(b), a.max(b));
-    // What ended `a` ends nothing any more where `b`, which goes on from it, is in the same kernel.
+    // If `b` reads a root of `a`, the budget that ended `a` no longer splits anything.
     let goes_on = clusters[a].roots.iter().any(|&(n, _)| clusters[b].reads.contains(n));
     let split = if goes_on { clusters[b].split } else { clusters[keep].split.or(clusters[drop].split) };
     let other = clusters.remove(drop);
@@ -76,7 +76,7 @@ fn without(reads: &Bits, roots: &[(u32, Phase)]) -> Bits {
 /// The space, the fold and the roots of two clusters' union.
 type Union = (Shape, Fold, Vec<(u32, Phase)>);
 
-/// Whether `b` may join `a`: what the union would be.
+/// The union, if `b` may join `a`.
 fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -> Option<Union> {
     if a.fold == Fold::Alone || b.fold == Fold::Alone {
         return None;
@@ -84,7 +84,7 @@ fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -
     fit_once(work, cuts, budget, a, b).or_else(|| lines::fit(work, cuts, budget, a, b))
 }
 
-/// The same for a union that folds all that it folds at once.
+/// The same for a union in which all reductions run at the same time.
 fn fit_once(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -> Option<Union> {
     let b_reads_a = a.roots.iter().any(|&(n, _)| b.reads.contains(n));
     let a_reads_b = b.roots.iter().any(|&(n, _)| a.reads.contains(n));
@@ -139,7 +139,7 @@ fn is_bindable(
         && pack::bound(work, &members, &reads, shape, budget) + roots.len() as u32 <= budget.reads_max + 1
 }
 
-/// The nodes and inputs that a kernel of both clusters reads from memory: what either reads, without the union's own
+/// The nodes and inputs that a kernel of both clusters reads from memory: the reads of both, without the union's own
 /// roots.
 fn reads_of_union(a: &Cluster, b: &Cluster, roots: &[(u32, Phase)]) -> Bits {
     let mut reads = a.reads.clone();

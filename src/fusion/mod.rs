@@ -8,29 +8,29 @@
 //! | pass | from → to |
 //! |---|---|
 //! | [`form`] | region → working nodes: synthetic nodes, transposes of matmul read as views |
-//! | [`patches`] | → who overwrites a part of an array where it lies, and what is written out before that |
-//! | [`lines`] | → of which reductions a workgroup holds whole lines |
-//! | [`cut`] | working nodes → which are written out: outputs, anchors, operands of library kernels, budget cuts |
-//! | [`cluster`] | → clusters: a kernel to be for each of these |
-//! | [`merge`] | → fewer of them: merged where they share a space and data |
-//! | [`share`] | → what several of them compute at too high a cost, for another round from `cut` on |
-//! | [`order`] | → the same in an order in which they can run |
-//! | [`pack`] | clusters that read more than the device binds → operands that are copied together first |
+//! | [`patches`] | → which nodes overwrite a part of an array in place, and which nodes are written to memory before that |
+//! | [`lines`] | → the reductions whose lines a workgroup can hold in registers |
+//! | [`cut`] | working nodes → which of them are written to memory: outputs, anchors, operands of library kernels, nodes at which a budget cuts |
+//! | [`cluster`] | → clusters: for each of these, a group of nodes that will be one kernel |
+//! | [`merge`] | → fewer clusters: those that share a space and data are merged |
+//! | [`share`] | → nodes that are too costly to compute in several clusters; they are written to memory in another round from `cut` on |
+//! | [`order`] | → the clusters in an order in which they can run |
+//! | [`pack`] | clusters that read more buffers than the device binds → operands that are copied into one buffer first |
 //! | [`assemble`] (with [`lower`], [`builder`], [`index`], [`fold`], [`library`]) | clusters → steps over virtual buffers, each with its kernel's IR, parameters and traffic |
-//! | [`join`] | → the same, with copies around kernels that use all of what lies in segments |
-//! | [`fits`] | → whether each launch finds bindings and memory; else all is done again, into smaller kernels |
+//! | [`join`] | → the same, with copies around kernels that use all of an array that is kept in segments |
+//! | [`fits`] | → whether each launch has enough bindings and memory; if not, the region is planned again with smaller kernels |
 //!
-//! [`verify`] looks at what each pass made, in debug builds. Several passes use [`bits`] (sets of nodes), [`source`] (the
-//! buffer of an operand), [`in_step`] (whether an argument is read at the element that is computed), [`cones`] (what a
-//! kernel computes and reads), [`anchors`] (what has a buffer anyway), [`budget`] (how much a kernel may hold) and
-//! [`grouping`] (clusters).
+//! [`verify`] checks the result of each pass, in debug builds. Several passes use [`bits`] (sets of nodes), [`source`]
+//! (the buffer of an operand), [`in_step`] (whether an argument is read at the element that is computed), [`cones`]
+//! (the nodes that a kernel computes, and its reads), [`anchors`] (nodes that always get a buffer), [`budget`] (limits
+//! on a kernel) and [`grouping`] (clusters).
 //!
 //! A region that is a loop (`Region::turns`) has a plan of one kernel, which [`roll`] makes of one turn.
 //!
 //! `cut` to `pack` depend on structure, and on what the device binds, and are cached by the region's relative form
-//! ([`key`], [`caches`]); lowering collects the parameters (sizes, scalars, seeds), and the kernel it yields is interned by
-//! its structure. What comes again with the same sizes is not planned anew ([`repeat`]): only its scalars and seeds are
-//! put in. [`explained`] remembers how long the regions took that a program asked about.
+//! ([`key`], [`caches`]); lowering collects the parameters (sizes, scalars, seeds), and the kernel it yields is
+//! interned by its structure. A region that comes again with the same sizes is not planned anew: the earlier plan gets
+//! its scalars and seeds ([`repeat`]). [`explained`] remembers how long explained regions took.
 //!
 //! Invariants:
 //! - FUSE-1: a node is computed in every cluster that needs it, or written out by exactly one.
@@ -39,13 +39,13 @@
 //!   the budget.
 //! - FUSE-4: plans of one session leave in the order in which its regions came, and so do plans that share
 //!   an input, whatever is compiling.
-//! - FUSE-5: what one pass finds out about a node (class, numbers among its arguments, which runs are joined, who may
-//!   fault) holds for all later ones.
+//! - FUSE-5: a property of a node that one pass determines (its class, scalar arguments, joined runs of dimensions,
+//!   whether it may fault) stays the same for all later passes.
 //! - FUSE-6: a kernel holds no more ops than its budget, and lowering recurses no deeper.
-//! - FUSE-7: who overwrites a part of an array where it lies runs after all others that read it, and itself reads of it
-//!   no element that another element's store overwrites.
-//! - FUSE-8: the plan of a region that comes again is the one that the passes would make.
-//! - FUSE-9 (`roll`): what the kernel of a loop depends on, and what its results are.
+//! - FUSE-7: a cluster that overwrites a part of an array in place runs after all other readers of the array. The
+//!   computation of each element reads no element of the array that the store of another element overwrites.
+//! - FUSE-8: the plan that is reused for a region equals the one that the passes would make.
+//! - FUSE-9: the kernel of a loop depends on its body alone (see `roll`).
 
 pub mod anchors;
 pub mod assemble;

@@ -1,7 +1,7 @@
-//! Clusters in an order in which they can run.
+//! Sorts clusters into an order in which they can run.
 //!
-//! In: merged clusters. Out: the same, each behind those that make what it reads, and before those that overwrite it.
-//! Must hold: FUSE-2.
+//! In: merged clusters. Out: the same, each after the clusters that make its reads, and before those that overwrite
+//! them. Must hold: FUSE-2.
 
 use super::grouping::Cluster;
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! Operands of a kernel that share one binding.
+//! Packs operands of a kernel into one buffer, so that they share a binding.
 //!
 //! In: a cluster that reads more buffers than the device binds. Out: which of them are copied together before it runs,
 //! a copy for each dtype. Only what expands in the kernel's space is packed: copying it costs a fraction of what
@@ -12,7 +12,7 @@ use super::grouping::{Cluster, Fold};
 use crate::contract::region::RegionArg;
 use crate::graph::{DType, Reads, Shape};
 
-/// Buffers that a kernel of these nodes has to bind for its reads at the least.
+/// The least number of bindings that a kernel of these nodes needs for its reads.
 pub fn bound(work: &Work<'_>, members: &Bits, reads: &Bits, space: &Shape, budget: Budget) -> u32 {
     let count = reads.count();
     if count <= budget.reads_max || !budget.packs {
@@ -25,14 +25,14 @@ pub fn bound(work: &Work<'_>, members: &Bits, reads: &Bits, space: &Shape, budge
     count - expanding.len() as u32 + dtypes.len() as u32
 }
 
-/// Notes for each cluster what is packed for it.
+/// Chooses, for each cluster, the reads that are packed.
 pub fn pack(work: &Work<'_>, clusters: &mut [Cluster], budget: Budget) {
     for cluster in clusters {
         cluster.packed = chosen(work, cluster, budget);
     }
 }
 
-/// What a cluster's kernel reads packed: nothing where its reads fit.
+/// The reads of a cluster that are packed: none if they fit the budget.
 fn chosen(work: &Work<'_>, cluster: &Cluster, budget: Budget) -> Bits {
     let outputs = cluster.roots.len() as u32;
     let mut left = cluster.reads.count();
@@ -41,7 +41,7 @@ fn chosen(work: &Work<'_>, cluster: &Cluster, budget: Budget) -> Bits {
         return Bits::new(0);
     }
     let mut list = expanding(work, &cluster.members, &cluster.reads, &cluster.shape);
-    // The smaller first, as far as structure tells.
+    // The operands with fewer dimensions come first; sizes are not known here.
     let extents = |read: u32| meta(work, read).0.dims().iter().filter(|&&n| n != 1).count();
     list.sort_by_key(|&read| extents(read));
     let mut packed = Bits::new(work.nodes.len() + work.region.inputs.len());

@@ -1,7 +1,8 @@
-//! The list of passes, and what stands around it: the verifier, the cache, another try with less.
+//! The list of passes, with the verifier, the cache, and the retry with a smaller budget.
 //!
-//! In: a region and its device. Out: a plan. Debug builds verify what each pass made. Every stage's result can be printed
-//! (`dump`): with `TIDEMILL_DUMP=DIR` in the environment, a structure that is planned for the first time is written down.
+//! In: a region and its device. Out: a plan. Debug builds verify the result of each pass. With `TIDEMILL_DUMP=DIR` in
+//! the environment, the results of all passes are written to files when a structure is planned for the first time
+//! (`dump`).
 
 use super::assemble::assemble;
 use super::budget::Budget;
@@ -28,13 +29,14 @@ use crate::contract::region::Region;
 use crate::error::Result;
 use std::sync::Arc;
 
-/// Each round of `cut` to `share` writes out at least one node more; so many settle what is worth it.
+/// Most rounds of `cut` to `share`. Each round writes at least one node more to memory; this many are enough in
+/// practice.
 const ROUNDS: u32 = 3;
 
 /// Plans a region.
 ///
-/// A buffer in several pieces takes several bindings, and memory, which the grouping (made from structure alone) does
-/// not see: where a kernel turns out to take too much, the region is grouped again into kernels that read less.
+/// The grouping is made from structure alone, so it does not know how many pieces, bindings and bytes a buffer takes.
+/// If a kernel turns out to need too many, the region is grouped again into kernels that read less.
 ///
 /// # Errors
 /// `ErrorKind::Unsupported` where a single op binds more than the device can, `ErrorKind::OutOfMemory` where it uses
@@ -61,7 +63,7 @@ pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result
     }
 }
 
-/// What the passes made of a region.
+/// The results of the passes for a region.
 struct Passed<'r> {
     key: u64,
     work: Work<'r>,
@@ -69,8 +71,8 @@ struct Passed<'r> {
     plan: Plan,
 }
 
-/// The passes, in order. Those between `key` and `assemble` look at structure alone, and are left out where the cache
-/// has what they made of it before.
+/// The passes, in order. Those between `key` and `assemble` depend on structure alone, and are skipped if the cache has
+/// their result.
 fn passes<'r>(region: &'r Region, device: &DeviceInfo, budget: Budget, caches: &mut Caches) -> Passed<'r> {
     let mut work = form(region);
     verify::work(&work);

@@ -1,10 +1,11 @@
-//! Which arrays are overwritten in part where they lie, and what is written out for that.
+//! Finds partial overwrites of arrays that can be done in place, and the nodes that have to be written to memory for
+//! that.
 //!
-//! In: working nodes. Out: on the nodes, who takes its base over (`WorkNode::takes_over`) and what is written apart
-//! before that (`WorkNode::apart`): the row that waits to be swapped, the slice that is shifted onto itself. So an
-//! assignment to a slice costs as much as the slice, not as the array.
-//! Must hold: FUSE-7, as far as the region's order and its slices tell; whether the base really ends there, `assemble`
-//! finds.
+//! In: working nodes. Out: on the nodes, whether a patch takes over its base's memory (`WorkNode::takes_over`), and
+//! which nodes are written to memory before that (`WorkNode::apart`), such as a row that is to be swapped, or a slice
+//! that is shifted onto itself. So an assignment to a slice costs as much as the slice, not as the array. Must hold:
+//! FUSE-7, as far as the order of the nodes and their slices determine it; `assemble` decides whether the base really
+//! dies there.
 
 use super::anchors::anchored;
 use super::form::{Class, Work, unreshaped};
@@ -13,7 +14,7 @@ use crate::contract::region::RegionArg;
 use crate::graph::{Op, Reads, Shape, SliceDim, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Finds them.
+/// Sets `takes_over` and `apart` on the nodes.
 pub fn patches(work: &mut Work<'_>) {
     let patches: Vec<u32> = (0..work.nodes.len() as u32).filter(|&n| base_of(work, n).is_some()).collect();
     if patches.is_empty() {
@@ -29,7 +30,7 @@ pub fn patches(work: &mut Work<'_>) {
         }
         let Some(apart) = apart(work, &written, readers, (p, base)) else { continue };
         let elements: usize = apart.iter().map(|&n| work.nodes[n as usize].meta.elements()).sum();
-        // Where it would be more than the array, the array is copied.
+        // If more elements than the array has would be written apart, copying the array is cheaper.
         if elements > work.arg_shape(work.nodes[p as usize].args[0]).elements() {
             continue;
         }
@@ -48,7 +49,7 @@ pub fn base_of(work: &Work<'_>, n: u32) -> Option<Source> {
     (is_buffer && node.op.facts().overwrites()).then(|| source_of(node.args[0]))
 }
 
-/// Who has each base among its arguments, ascending.
+/// For each base, the nodes that read it, ascending.
 fn readers(work: &Work<'_>, patches: &[u32]) -> FxHashMap<Source, Vec<u32>> {
     let mut readers: FxHashMap<Source, Vec<u32>> =
         patches.iter().filter_map(|&p| Some((base_of(work, p)?, Vec::new()))).collect();
@@ -64,7 +65,7 @@ fn readers(work: &Work<'_>, patches: &[u32]) -> FxHashMap<Source, Vec<u32>> {
     readers
 }
 
-/// Whether nobody needs a buffer beyond the region.
+/// Whether a buffer may end in the region: it is not an output, and not an input that stays alive.
 fn may_end(work: &Work<'_>, source: Source) -> bool {
     match source {
         Source::Node(n) => work.nodes[n as usize].output.is_none(),
@@ -76,8 +77,8 @@ fn may_end(work: &Work<'_>, source: Source) -> bool {
     }
 }
 
-/// What has to be written out before `p` overwrites its base: what was made of the base before, and is needed later, or
-/// at other elements by `p` itself. `None` where it is the base.
+/// The nodes that have to be written to memory before `p` overwrites its base: those that read the base and are needed
+/// later, or that `p` itself needs at other elements. `None` if the base itself is needed.
 fn apart(work: &Work<'_>, written: &[bool], readers: &[u32], (p, base): (u32, Source)) -> Option<Vec<u32>> {
     let mut found = Vec::new();
     let mut seen = FxHashSet::default();
@@ -108,7 +109,7 @@ fn apart(work: &Work<'_>, written: &[bool], readers: &[u32], (p, base): (u32, So
     Some(found)
 }
 
-/// What a slice assignment's kernel reads.
+/// Analyses what the kernel of a slice assignment reads.
 struct Reading<'a, 'r> {
     work: &'a Work<'r>,
     is_written: &'a dyn Fn(u32) -> bool,
@@ -120,8 +121,8 @@ struct Reading<'a, 'r> {
 }
 
 impl Reading<'_, '_> {
-    /// Whether nothing that an argument reads of the base is overwritten by another element's store; `own`: the
-    /// argument is asked for at the space's own elements.
+    /// Whether the elements of the base that an argument reads are not overwritten by the store of another element.
+    /// `own`: the argument is read at the space's own elements.
     fn keeps(&self, arg: RegionArg, own: bool, known: &mut FxHashMap<(u32, bool), bool>) -> bool {
         let n = match arg {
             RegionArg::Scalar(_) => return true,
@@ -138,7 +139,7 @@ impl Reading<'_, '_> {
         {
             share_nothing(of, self.dims) || (own && of[..] == *self.dims)
         } else {
-            // Its operands at the same element, or anywhere.
+            // Each operand is read at the same element, or anywhere.
             let facts = node.op.facts();
             node.args.iter().enumerate().all(|(slot, &operand)| {
                 let in_step = facts.reads(slot) == Reads::Expanded && self.work.arg_shape(operand) == self.space;
@@ -156,7 +157,7 @@ impl Reading<'_, '_> {
     }
 }
 
-/// Whether two slices of an array share no element, as their bounds and steps tell.
+/// Whether two slices of an array are disjoint, by their bounds and steps.
 fn share_nothing(a: &[SliceDim], b: &[SliceDim]) -> bool {
     let bounds = |dim: &SliceDim| {
         let first = dim.start as i128;

@@ -1,25 +1,25 @@
-//! Which clusters run after which, kept up to date while they merge.
+//! The order between clusters, kept up to date while they merge.
 //!
-//! In: clusters, and which two became one. Out: whether two may become one without closing a cycle. Must hold: a
-//! question takes time by the neighbours of the two, a join by the clusters that there are.
+//! In: clusters, and which two were merged. Out: whether two may be merged without closing a cycle. Must hold: a query
+//! takes time linear in the neighbours of the two clusters, a merge linear in the number of clusters.
 
 use super::bits::Bits;
 use super::form::Work;
 use super::grouping::Cluster;
 use smallvec::SmallVec;
 
-/// Which clusters run after which. They are named by their first places, whichever they have moved to since.
+/// The order between clusters. A cluster is named by its first position in the list, even if it has moved since.
 pub(super) struct Paths {
-    /// The names of those that there are.
+    /// The names of the clusters, by their current positions.
     names: Vec<u32>,
-    /// For every cluster, those that read what it makes, or overwrite what it reads.
+    /// For every cluster, those that read its roots or overwrite its reads.
     next: Vec<SmallVec<[u32; 4]>>,
     /// For every cluster, all that a path leads to.
     later: Vec<Bits>,
 }
 
 impl Paths {
-    /// Of the clusters as they are.
+    /// The order between these clusters.
     pub(super) fn of(work: &Work<'_>, clusters: &[Cluster]) -> Paths {
         let mut maker: Vec<Option<u32>> = vec![None; work.nodes.len()];
         for (c, cluster) in clusters.iter().enumerate() {
@@ -34,7 +34,7 @@ impl Paths {
             }
         };
         for (c, cluster) in (0..).zip(clusters) {
-            // What is read is nodes first, then inputs, which nobody makes.
+            // Reads are numbered nodes first, then inputs, which no cluster makes.
             let read = cluster.reads.iter().take_while(|&read| (read as usize) < maker.len());
             read.filter_map(|n| maker[n as usize]).for_each(|producer| edge(producer, c));
             cluster.before.iter().filter_map(|&by| maker[by as usize]).for_each(|overwriter| edge(c, overwriter));

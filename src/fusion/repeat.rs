@@ -1,10 +1,10 @@
-//! Regions that come again: their plans, without planning anew.
+//! Reuses the plans of regions that come again.
 //!
-//! In: a region. Out: its plan, where one was planned before that differs from it in names and numbers alone. A region
-//! that comes for the second time leaves its plan; from then on only what the program may vary between two runs of the
-//! same statements is put in: values, source lines, scalars, random keys, the messages of checks.
-//! Must hold: FUSE-8: what comes out is the plan that the passes would make (debug builds make it, and compare). So the
-//! signature holds all that they look at, and a number is left out of it only where no pass looks at it.
+//! In: a region. Out: its plan, if a region that differs in names and numbers only was planned before. A plan is kept
+//! when its region comes for the second time. From then on, only what differs between two runs of the same statements
+//! is replaced: values, source lines, scalars, random keys, the messages of checks. Must hold: FUSE-8: the result
+//! equals the plan that the passes would make (debug builds make it, and compare). So the signature holds everything
+//! that the passes read, and omits a number only if no pass reads it.
 
 use super::bounded::Bounded;
 use super::roll::put_rows;
@@ -18,7 +18,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Plans that are kept, and signatures of regions that came once.
+/// Most plans that are kept, and most hashes of regions that came once.
 const REPEATS_MAX: usize = 1024;
 /// Words of the longest signature for which a plan is kept: enough for a region with the most nodes.
 const SIGNATURE_MAX: usize = 32 * 1024;
@@ -26,7 +26,7 @@ const SIGNATURE_MAX: usize = 32 * 1024;
 const LONG: usize = 2048;
 /// Plans of long signatures that are kept.
 const LONG_REPEATS_MAX: usize = 48;
-/// The least that an input or a node takes of it.
+/// The fewest words that an input or a node takes.
 const WORDS_MIN: usize = 7;
 
 /// A plan without names.
@@ -50,15 +50,15 @@ enum Named {
     Nothing,
 }
 
-/// What is known of regions that came before.
+/// Plans and signatures of earlier regions.
 #[derive(Debug)]
 pub struct Repeats {
     plans: Bounded<Arc<Repeat>>,
     /// Plans of regions with long signatures, such as parts of a loop.
     long_plans: Bounded<Arc<Repeat>>,
-    /// Hashes of what came once, so that what never comes again costs nothing more.
+    /// Hashes of regions that came once. No plan is kept for them yet.
     seen: Bounded<()>,
-    /// The signature of the region that came last, and its hash; none where it has none.
+    /// The signature of the latest region, and its hash; `None` if it has none.
     signature: Vec<u64>,
     hash: Option<u64>,
 }
@@ -76,7 +76,7 @@ impl Default for Repeats {
 }
 
 impl Repeats {
-    /// The plan of a region, if one like it left its own.
+    /// The plan of a region, if that of a similar one was kept.
     pub fn find(&mut self, region: &Region) -> Option<Plan> {
         self.signature.clear();
         self.hash = sign(region, &mut self.signature).then(|| {
@@ -89,7 +89,7 @@ impl Repeats {
         (*known.signature == *self.signature).then(|| known.of(region))
     }
 
-    /// Keeps the plan of the region that was not found a moment ago, if it has been here before.
+    /// Keeps the plan of the region for which `find` has just failed, if the region came before.
     pub fn keep(&mut self, region: &Region, plan: &Plan) {
         let Some(hash) = self.hash.take().filter(|_| plan.device == region.device) else { return };
         // A loop's plan is small, and a program that loops once is likely to do so again.
@@ -124,7 +124,7 @@ impl Repeat {
         let outputs = plan.outputs.iter().map(|(value, ..)| nodes[value]).collect();
         let sites = plan.fault_sites.iter().map(|site| (nodes[&site.value], site.error.clone())).collect();
         let mut plan = plan.clone();
-        // Nothing of the region is kept alive.
+        // The kept plan must not keep data of the region alive.
         (plan.inputs, plan.readbacks, plan.cached) = (Vec::new(), Vec::new(), true);
         plan.fault_sites = Vec::new();
         Repeat { signature, plan, roles, outputs, sites }
@@ -165,7 +165,7 @@ impl Repeat {
 
 /// The fault site of a region's node, made as `like` was made for the node of a region of the same structure.
 fn site(node: &RegionNode, like: &Error) -> FaultSite {
-    // Beside sizes, which are the same, only a check's message is the node's own.
+    // The message depends on sizes, which are the same; only a check's message belongs to the node.
     let message = if let Op::Ensure { message, .. } = &node.op { message } else { like.message() };
     let error = Error::new(like.kind(), message).with_op(node.op.name()).with_site(node.at);
     FaultSite { value: node.value, error }
@@ -208,14 +208,14 @@ pub(super) fn put_number(number: &Number, node: &RegionNode, words: &mut [u32]) 
     }
 }
 
-/// Whether an op's scalars are parameters that no pass looks at.
+/// Whether an op's scalars are parameters that no pass reads.
 pub fn is_blind(node: &RegionNode, dtype_of: impl Fn(RegionArg) -> DType) -> bool {
     node.op.facts().scalars.are_parameters(node.args.iter().map(|&arg| dtype_of(arg)))
 }
 
-/// Writes down all that planning looks at; false where the region is too large.
+/// Writes everything that planning reads to `words`. Returns false if the region is too large.
 fn sign(region: &Region, words: &mut Vec<u64>) -> bool {
-    // The turns of a loop are alike (REGION-4): two of them say how each reads the one before.
+    // The turns of a loop are equal (REGION-4). Two of them show how each turn reads the previous one.
     let nodes = &region.nodes[..region.nodes.len() / region.turns as usize * region.turns.min(2) as usize];
     if (region.inputs.len() + nodes.len()) * WORDS_MIN > SIGNATURE_MAX {
         return false;

@@ -1,4 +1,4 @@
-//! A region that is a loop, as one kernel that is a loop.
+//! Plans a region that is a loop as one kernel with a loop.
 //!
 //! In: a region of several turns (REGION-4). Out: its plan: the kernel of one turn, lowered as any other, with a row of
 //! parameters for each turn. Must hold: FUSE-9: the kernel depends on the body alone: neither on the number of turns nor on
@@ -20,7 +20,7 @@ use crate::contract::region::{Region, RegionArg, RegionNode};
 use crate::kernels::ir::{Carry, HEADER_WORDS, InstOp, Kernel, Level, Rolled, Run, Val};
 use smallvec::{SmallVec, smallvec};
 
-/// The plan of a region of several turns; `None` where its body is no such kernel.
+/// The plan of a region of several turns; `None` if its body cannot be such a kernel.
 pub fn plan(region: &Region, device: &DeviceInfo, kernels: &mut KernelCache) -> Option<Plan> {
     let body = Body::of(region)?;
     let work = form(&body.turn);
@@ -39,8 +39,8 @@ pub fn plan(region: &Region, device: &DeviceInfo, kernels: &mut KernelCache) -> 
     Some(plan)
 }
 
-/// One turn of a loop, as a region: the last one, of which others see the outputs. Its first inputs are what the turn before
-/// left; they stand for the values with which the loop begins.
+/// One turn of a loop, as a region: the last one, which has the outputs. Its first inputs are the values that are
+/// carried from the turn before; they are bound to the initial values of the loop.
 struct Body {
     turn: Region,
     /// The nodes that the next turn reads, in the order of those inputs.
@@ -98,7 +98,7 @@ impl Body {
         Some(Body { turn: Region { nodes, inputs, readbacks, placement, ..*region }, carries })
     }
 
-    /// All of it in one kernel, which computes what is carried.
+    /// A grouping with one kernel, whose roots are the carried nodes.
     fn grouping(&self) -> Grouping {
         let (nodes, inputs) = (self.turn.nodes.len(), self.turn.inputs.len());
         let mut written = vec![false; nodes];
@@ -148,7 +148,7 @@ pub(super) fn roll(region: &Region, work: &Work<'_>, cluster: &Cluster, lowered:
     true
 }
 
-/// The numbers of each turn, into its row.
+/// Writes the numbers of each turn into its row of parameters.
 pub(super) fn put_rows(kernel: &Kernel, numbers: &[Number], region: &Region, params: &mut [u32]) {
     let (turns, row_words) = (kernel.turns(params) as usize, kernel.row_words() as usize);
     let period = region.nodes.len() / turns;
@@ -160,7 +160,7 @@ pub(super) fn put_rows(kernel: &Kernel, numbers: &[Number], region: &Region, par
     }
 }
 
-/// The load of a carried value, and what it becomes.
+/// The load of a carried value, and the value that replaces it in the next turn.
 fn carry(lowered: &Lowered, number: usize) -> Option<Carry> {
     let input = Source::Input(number as u32);
     let taken = lowered.in_place.iter().find(|(_, from)| *from == input).map(|&(root, _)| Source::Node(root));
@@ -176,13 +176,13 @@ fn carry(lowered: &Lowered, number: usize) -> Option<Carry> {
     (is_only && varies).then_some(Carry { here: Val(here as u32), next })
 }
 
-/// Which parameter words of a turn's kernel are of the turn.
+/// Divides the parameter words of a turn's kernel into those that differ between turns and those that do not.
 struct Rows {
     /// Words that are the same in each turn, without the header's.
     fixed: Vec<u32>,
-    /// Words that are the turn's.
+    /// Words that differ between turns.
     row: Vec<u32>,
-    /// What these are.
+    /// The numbers in these words.
     numbers: Vec<Number>,
 }
 
@@ -210,7 +210,7 @@ impl Rows {
     }
 }
 
-/// Names parameter words anew.
+/// Renumbers parameter words.
 fn move_slots(kernel: &mut Kernel, slots: &[u32]) {
     for inst in &mut kernel.insts {
         match &mut inst.op {

@@ -1,6 +1,6 @@
-//! What several kernels compute and what costs more than a round trip through memory is to be written out.
+//! Finds nodes that several kernels would compute, at a higher cost than one write and read through memory.
 //!
-//! In: merged clusters. Out: nodes that `cut` is to write out in another round. Must hold: FUSE-3.
+//! In: merged clusters. Out: nodes that `cut` writes to memory in another round. Must hold: FUSE-3.
 
 use super::bits::Bits;
 use super::budget::Budget;
@@ -11,8 +11,8 @@ use crate::contract::region::RegionArg;
 /// Inline nodes that several large clusters compute and that cost more than a round trip through memory.
 pub fn share(work: &Work<'_>, clusters: &[Cluster], budget: Budget) -> Vec<u32> {
     let users = |n: u32| -> Vec<usize> {
-        // A cluster over another shape sees a slice or an expansion of it, and is not counted: which it is must
-        // follow from structure, not from sizes (FUSE-3).
+        // A cluster over another shape reads a slice or an expansion of the node. It is not counted, because which of
+        // the two it is depends on sizes, not on structure (FUSE-3).
         let shape = &work.nodes[n as usize].meta.shape;
         clusters
             .iter()

@@ -1,4 +1,4 @@
-//! The buffer that a kernel's operand is.
+//! Names of the buffers that a kernel's operands use.
 
 use crate::contract::region::RegionArg;
 use crate::graph::DType;
@@ -10,7 +10,7 @@ pub enum Source {
     Node(u32),
     /// An input of the region.
     Input(u32),
-    /// Partial results of this kernel: so many 32-bit words.
+    /// Scratch memory of this kernel for partial results, in 32-bit words.
     Scratch(u64),
     /// Buffers of this dtype that are copied together for this kernel.
     Pack(DType),

@@ -25,15 +25,16 @@ pub struct Totals {
     pub plan_cache_hits: u64,
     /// Regions that had to be grouped.
     pub plan_cache_misses: u64,
-    /// Ops whose region was planned for the host, since an op alone binds more than its device can ([`NO_PLAN`]).
+    /// Ops whose region was planned for the host because a single op binds more than its device can ([`NO_PLAN`]).
     pub ops_moved: u64,
-    /// The same, since what it uses at a time is more than its device may hold ([`NO_ROOM`]).
+    /// Ops whose region was planned for the host because a single op uses more memory at a time than its device has
+    /// ([`NO_ROOM`]).
     pub ops_too_large: u64,
 }
 
-/// Why a region that no plan of its device serves runs on the host.
+/// The reason if a region runs on the host because an op of it binds too many buffers.
 pub const NO_PLAN: &str = "its arrays lie in more pieces of memory than a kernel of this device binds";
-/// Likewise.
+/// The reason if a region runs on the host because an op of it uses too much memory at a time.
 pub const NO_ROOM: &str = "what it uses at a time does not fit the device's memory";
 
 #[derive(Debug)]
@@ -55,7 +56,7 @@ pub struct State {
 }
 
 impl State {
-    /// A state that knows no plan.
+    /// A state with empty caches.
     pub fn new(devices: Vec<DeviceInfo>) -> State {
         State {
             devices,
@@ -79,7 +80,7 @@ impl State {
             FusionEvent::ExplainAsked { gather, regions } => {
                 let mut text = String::new();
                 for region in &regions {
-                    // Planned with caches of its own: an explanation is neither a hit nor a miss.
+                    // An explanation uses caches of its own, so that it counts as neither a hit nor a miss.
                     match planned(region, &self.devices, &mut Caches::default()) {
                         Ok((plan, refused)) => {
                             if let Some(error) = refused {
@@ -139,7 +140,7 @@ impl State {
         self.release(out);
     }
 
-    /// A plan in words, with what such regions took so far.
+    /// The text of an explanation, with the measured times of such regions.
     fn words(&mut self, region: &Region, plan: &Plan) -> String {
         let runs = self.explained.ask(region);
         explain(region, plan, &self.devices[plan.device.0 as usize], &self.devices, &runs)
@@ -175,7 +176,7 @@ impl State {
         self.release(out);
     }
 
-    /// Lets plans go that are compiled and that no earlier waiting plan holds back (FUSE-4).
+    /// Passes plans on that are compiled and that need not wait for an earlier plan (FUSE-4).
     fn release(&mut self, out: &mut Vec<FusionInstruction>) {
         let mut index = 0;
         while index < self.waiting.len() {
@@ -199,7 +200,8 @@ fn conflicts(earlier: &Plan, later: &Plan) -> bool {
         })
 }
 
-/// The plan of a region for its device, or for the host with what the device refused: the host binds whatever there is.
+/// The plan of a region for its device. If the region does not fit the device, a plan for the host, which has no such
+/// limits, with the error.
 fn planned(region: &Region, devices: &[DeviceInfo], caches: &mut Caches) -> Result<(Plan, Option<Error>), Error> {
     let device = &devices[region.device.0 as usize];
     match guarded(|| plan(region, device, caches)).flatten() {
@@ -215,7 +217,8 @@ fn planned(region: &Region, devices: &[DeviceInfo], caches: &mut Caches) -> Resu
     }
 }
 
-/// Runs a pass so that a broken invariant fails its region, with the invariant's name, and nothing else.
+/// Runs a pass and turns a panic into an error, so that a broken invariant fails its region only, with the invariant's
+/// name.
 fn guarded<T>(run: impl FnOnce() -> T) -> Result<T, Error> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|panic| {
         let words = panic_words(&*panic);

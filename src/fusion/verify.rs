@@ -1,6 +1,6 @@
-//! What must hold between two passes; debug builds check it.
+//! Checks the invariants between passes, in debug builds.
 //!
-//! In: what a pass made. Out: nothing, or a panic that names the invariant, which fails the region.
+//! In: the result of a pass. Out: nothing, or a panic that names the broken invariant, which fails the region.
 
 use super::cut::Cuts;
 use super::form::{Class, Work};
@@ -8,7 +8,7 @@ use super::grouping::Cluster;
 use crate::contract::plan::{Plan, Program, Role, Step};
 use crate::contract::region::RegionArg;
 
-/// Arguments stand before their node, a node knows its consumers, and others see each output once.
+/// Arguments come before their node, a node's consumers are complete, and each output is named once.
 pub fn work(work: &Work<'_>) {
     if !cfg!(debug_assertions) {
         return;
@@ -39,7 +39,7 @@ pub fn work(work: &Work<'_>) {
     }
 }
 
-/// What no kernel can compute in passing is written out, and what others see.
+/// Outputs, and nodes that no kernel can compute inline, are written to memory.
 pub fn cuts(work: &Work<'_>, cuts: &Cuts) {
     if !cfg!(debug_assertions) {
         return;
@@ -51,8 +51,8 @@ pub fn cuts(work: &Work<'_>, cuts: &Cuts) {
     }
 }
 
-/// FUSE-1: each written node is a root of one cluster; what a cluster computes beside its roots is not written out; it
-/// reads buffers, and none that it makes itself.
+/// FUSE-1: each written node is a root of one cluster; the other nodes that a cluster computes are not written to
+/// memory; a cluster reads buffers only, and none that it makes itself.
 pub fn clusters(work: &Work<'_>, written: &[bool], clusters: &[Cluster]) {
     if !cfg!(debug_assertions) {
         return;
@@ -79,7 +79,7 @@ pub fn clusters(work: &Work<'_>, written: &[bool], clusters: &[Cluster]) {
     }
 }
 
-/// FUSE-1; and FUSE-2: what a cluster reads is made before it, and overwritten behind it.
+/// FUSE-1, and FUSE-2: a cluster's reads are made before it runs, and overwritten only after it.
 pub fn ordered(work: &Work<'_>, written: &[bool], list: &[Cluster]) {
     if !cfg!(debug_assertions) {
         return;

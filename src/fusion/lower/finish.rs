@@ -1,7 +1,8 @@
 //! The end of lowering: which operands are tiled, which outputs take over an operand's memory, and the kernel.
 //!
-//! In: what was lowered. Out: [`Lowered`]. Must hold: PLAN-2: an output takes over only what is read at the flat index,
-//! by this kernel last; or, of a patch, where it is overwritten.
+//! In: the lowered instructions and operands. Out: [`Lowered`]. Must hold: PLAN-2: an output takes over the memory of
+//! an operand only if this kernel reads that last, and at the flat index only. The kernel of a patch may also read its
+//! base at the elements that it overwrites.
 
 use super::{Lowered, Lowering};
 use crate::contract::device::DeviceInfo;
@@ -40,7 +41,7 @@ impl Lowering<'_, '_> {
         };
         let tiles = match self.space.fold {
             Fold::None | Fold::Alone => true,
-            // Whole chunks lie in one piece, or the fold reads all pieces at once.
+            // The fold is tiled only if whole chunks lie in one piece; otherwise it binds all pieces at once.
             Fold::Reduce(_) => {
                 let span = |operand: &Operand| 1u64 << device.span_shift_of(operand.dtype).min(63);
                 let chunk = reduce_plan(outer, inner, self.space.inner_fast()).chunk as u64;
@@ -52,7 +53,7 @@ impl Lowering<'_, '_> {
             let elements = match *source {
                 Source::Node(n) => self.work.nodes[n as usize].meta.elements(),
                 Source::Input(i) => self.work.region.inputs[i as usize].meta.elements(),
-                // It lies in one piece, or the plan is made again without.
+                // A pack has one piece; if it does not fit one, the plan is made again without packs.
                 Source::Pack(_) => 1,
                 Source::Scratch(_) => unreachable!("FUSE-5: scratch is bound below"),
             } as u64;
@@ -164,8 +165,9 @@ impl Lowering<'_, '_> {
         in_place
     }
 
-    /// Of a patch that reads its dying base where it overwrites it, or where nothing is overwritten
-    /// (`a(:,k) = a(:,k-1) + a(:,k)`, FUSE-7): the operands of the base and of what is stored, which may be one.
+    /// For a patch that reads its dying base only at elements that it overwrites itself, or at elements that no store
+    /// overwrites (`a(:,k) = a(:,k-1) + a(:,k)`, FUSE-7): the operands of the base and of the target, which may be the
+    /// same.
     fn patched_where_it_is_read(&self, dies: &dyn Fn(Source) -> bool) -> Option<(u16, u16)> {
         let root = self.cluster.roots[0].0;
         let node = &self.work.nodes[root as usize];

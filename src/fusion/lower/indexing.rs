@@ -1,7 +1,7 @@
-//! Indices that are data, and slices that are assigned.
+//! Lowers indexing by arrays, and assignments to slices.
 //!
-//! In: a node and the element of it that is asked for. Out: its value, or the stores of a kernel of its own. Must hold:
-//! an index from data is clamped before it reads, and sets the node's fault word where it lay outside.
+//! In: a node and the position of the wanted element. Out: its value, or the stores of a kernel of its own. Must hold:
+//! an index from data is clamped before it is used, and sets the node's fault word if it was out of range.
 
 use super::Lowering;
 use crate::fusion::builder::Origin;
@@ -22,7 +22,7 @@ impl Lowering<'_, '_> {
         })
     }
 
-    /// An index from data, clamped into its extent, with the node's fault word set where it lay outside.
+    /// Clamps an index from data to its extent, and sets the node's fault word if it was out of range.
     pub(super) fn check(&mut self, n: u32, index: Val, extent: usize, guard: Option<Val>) -> Val {
         let site = self.fault_site(n);
         let extent = self.builder.number(Origin::Attribute(n, 254), extent as u32);
@@ -77,7 +77,7 @@ impl Lowering<'_, '_> {
         }
     }
 
-    /// Where a coordinate of the base lies in a slice of it, and whether it does.
+    /// The coordinate in a slice that corresponds to a coordinate of the base, and whether the slice contains it.
     fn unsliced(
         &mut self,
         n: u32,
@@ -132,7 +132,7 @@ impl Lowering<'_, '_> {
         let shape = node.meta.shape.clone();
         let index = linear(&mut self.builder, &self.space, &At::Coordinates(list), &shape, n);
         let operand = self.operand(Source::Node(n), &node.meta.clone());
-        // What is not overwritten stays.
+        // Elements that are not overwritten keep their contents.
         self.operands[operand as usize].access = Access::ReadWrite;
         self.flat_only[operand as usize] = false;
         self.elements_written[operand as usize] = space.elements() as u64;

@@ -1,6 +1,7 @@
-//! Points, views and what moves elements without a number among them: as arithmetic on indices.
+//! Lowers ops that move or select elements (views, joins, triangles) and ranges, as arithmetic on indices.
 //!
-//! In: a node and the element of it that is asked for. Out: its value. Must hold: what a guard excludes is not read.
+//! In: a node and the position of the wanted element. Out: its value. Must hold: memory is read only if its guard
+//! holds.
 
 use super::Lowering;
 use crate::contract::region::RegionArg;
@@ -41,7 +42,7 @@ impl Lowering<'_, '_> {
         let index = self.builder.cast(element, dtype);
         let distance = self.builder.apply(ElementOp::Mul, &[index, step], dtype);
         let inner = self.builder.apply(ElementOp::Add, &[first, distance], dtype);
-        // Nothing times an infinite step is no number.
+        // 0 times an infinite step would be NaN.
         let zero = self.builder.zero();
         let at_begin = self.builder.compare(IndexCompare::Equal, element, zero);
         let inner = self.builder.apply(ElementOp::Select, &[at_begin, first, inner], dtype);
@@ -151,8 +152,8 @@ impl Lowering<'_, '_> {
         Coordinate::Val(self.builder.index(IndexOp::Add, start, distance))
     }
 
-    /// The coordinate from which a slice that begins at `start` was counted: `x` of `start + (x - start)`. An array that is
-    /// updated in a slice by what the same slice of it holds is read where it is written.
+    /// Simplifies `start + (x - start)` to `x`. So an update of a slice that reads the same slice (`a(s) = a(s) + 1`)
+    /// is seen to read each element at the place where it is written.
     fn put_back(&mut self, d: usize, start: u32, own: Coordinate) -> Option<Coordinate> {
         let Coordinate::Val(own) = own else { return None };
         let InstOp::Index(IndexOp::Sub, x, first) = self.builder.insts[own.0 as usize].op else { return None };
@@ -222,7 +223,8 @@ impl Lowering<'_, '_> {
         let (dtype, shape) = (node.meta.dtype, node.meta.shape.clone());
         let list = coordinates(&mut self.builder, &self.space, at, &shape, n);
         let (row, column) = (self.coordinate(list[0]), self.coordinate(list[1]));
-        // A diagonal beyond the matrix keeps or drops all; clamped, the arithmetic stays in range.
+        // A diagonal outside of the matrix keeps or drops all elements. Clamping it does not change that, and keeps the
+        // arithmetic in range.
         let k = diagonal.clamp(-(shape.dim(0) as i64), shape.dim(1) as i64);
         let k = self.builder.number(Origin::Attribute(n, 0), k as i32 as u32);
         let limit = self.builder.index(IndexOp::Add, row, k);

@@ -1,7 +1,7 @@
-//! `i64` beside a number of f64 as instructions: what `graph::wide` writes down.
+//! Emits the instructions of ops that take an `i64` and an f64 number, as `graph::wide` defines them.
 //!
-//! In: its ops. Out: instructions whose numbers are parameters. Must hold: where kernels are compiled the number
-//! decides nothing but these (WIDE-2); elsewhere it may.
+//! In: the ops of `graph::wide`. Out: instructions whose numbers are parameters. Must hold: on a device that compiles
+//! kernels, the number changes parameters only, not instructions (WIDE-2); on other devices it may change both.
 
 use super::Lowering;
 use crate::fusion::builder::Origin;
@@ -9,7 +9,7 @@ use crate::graph::wide::{self, Emit};
 use crate::graph::{DType, ElementOp, Scalar};
 use crate::kernels::ir::Val;
 
-/// Writes the ops of one node down.
+/// Emits the ops of one node.
 pub(super) struct Emitter<'e, 'a, 'r> {
     pub(super) lowering: &'e mut Lowering<'a, 'r>,
     pub(super) node: u32,

@@ -1,9 +1,9 @@
-//! Clusters that fold the same lines one after the other, and what is made of the folds for every element of the lines,
-//! become a kernel that holds lines: softmax, standardising, `x / norm(x)`.
+//! Merges reductions of the same lines, and elementwise ops that use their results with the elements of the lines, into
+//! a kernel that holds lines in registers: softmax, standardising, `x / norm(x)`.
 //!
-//! In: two clusters that no kernel folds at once. Out: their union with [`Fold::Line`], if a workgroup holds its lines.
-//! Must hold: FUSE-2; a value inside of the union is read at the element that is being computed, or, where it belongs to a
-//! line, for elements of that line.
+//! In: two clusters whose reductions have to run one after the other. Out: their union with [`Fold::Line`], if a
+//! workgroup holds its lines. Must hold: FUSE-2; a value inside of the union is read at the element that is being
+//! computed, or, where it belongs to a line, for elements of that line.
 
 use super::{Union, is_bindable, reads_of_union, shares_large_read};
 use crate::contract::region::RegionArg;
@@ -16,7 +16,7 @@ use crate::fusion::lines::folds_moments;
 use crate::graph::{DType, DimSet, Reads, Shape};
 use rustc_hash::FxHashSet;
 
-/// Whether `b` may join `a` in a kernel that holds lines: what the union would be.
+/// The union, if `b` may join `a` in a kernel that holds lines.
 pub(super) fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -> Option<Union> {
     let (shape, dims) = [a, b].into_iter().find_map(|cluster| match cluster.fold {
         Fold::Reduce(dims) | Fold::Line(dims) => Some((cluster.shape.clone(), dims)),
@@ -46,8 +46,8 @@ pub(super) fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: 
     fits.then(|| (lines.shape.clone(), Fold::Line(dims), roots))
 }
 
-/// Lets a kernel that folds moments hold its lines: there they take two short passes over registers, while a fold of
-/// elements in passing takes several operations more for each.
+/// Lets a kernel that computes moments hold its lines: then they take two short passes over registers. In one pass over
+/// memory, each element takes several operations more.
 pub(super) fn hold_moments(work: &Work<'_>, cuts: &Cuts, cluster: &mut Cluster) {
     let Fold::Reduce(dims) = cluster.fold else { return };
     let of_moments = |&(n, _): &(u32, Phase)| folds_moments(&work.nodes[n as usize].op);
@@ -72,7 +72,7 @@ enum Of {
 enum Links {
     /// At the element that it computes, or not at all.
     InStep,
-    /// It goes on from what was folded, with elements of the lines.
+    /// It reads the results of a reduction, and elements of the lines.
     AcrossFold,
 }
 
@@ -91,16 +91,16 @@ enum Place {
 struct Lines<'w, 'r> {
     work: &'w Work<'r>,
     cuts: &'w Cuts,
-    /// Of its elements.
+    /// The shape of its elements.
     shape: Shape,
-    /// Of its lines.
+    /// The shape of the reduced values, one for each line.
     outer: Shape,
     /// What is folded.
     dims: DimSet,
 }
 
 impl Lines<'_, '_> {
-    /// What a cluster is about, if it may be a part of the union.
+    /// Whether a cluster computes elements or lines; `None` if it cannot be a part of the union.
     fn phase(&self, cluster: &Cluster) -> Option<Of> {
         match cluster.fold {
             Fold::Reduce(dims) | Fold::Line(dims) if dims == self.dims && cluster.shape == self.shape => {
@@ -112,7 +112,7 @@ impl Lines<'_, '_> {
         }
     }
 
-    /// How `b` reads what `a` makes; `None` where it reads some of it at other places.
+    /// How `b` reads the results of `a`; `None` if it reads any of them at other positions.
     fn links(&self, a: &Cluster, b: &Cluster) -> Option<Links> {
         let mut links = Links::InStep;
         let mut seen: FxHashSet<(u32, Place)> = FxHashSet::default();
@@ -152,7 +152,7 @@ impl Lines<'_, '_> {
             (Place::Line, Class::Reduce) if in_step(self.work, n, slot, m) && *theirs == self.shape => Place::Element,
             (_, Class::Reduce) => Place::Elsewhere,
             _ if in_step(self.work, n, slot, m) => place,
-            // A number of the line, for each of its elements.
+            // A value of the line, read for each of its elements.
             (Place::Element, _) if node.op.facts().reads(slot) == Reads::Expanded && *theirs == self.outer => {
                 Place::Line
             }
@@ -160,7 +160,7 @@ impl Lines<'_, '_> {
         }
     }
 
-    /// Whether a workgroup holds the lines of all arrays that the union reads, and its lanes fold one type.
+    /// Whether a workgroup can hold the lines of all arrays that the union reads, and all reductions have one type.
     fn are_held(&self, a: &Cluster, b: &Cluster, roots: &[(u32, Phase)]) -> bool {
         let count = self.work.nodes.len() as u32;
         let read = reads_of_union(a, b, roots);
