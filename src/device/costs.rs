@@ -1,10 +1,10 @@
-//! Measured costs, kept in a file for each device, and the folder in which they are kept.
+//! Stores measured costs in a file for each device, and finds the folder for these files.
 //!
-//! In: what was measured. Out: the same at the next start. A file that can't be read or written is no error: it
-//! costs another measurement.
+//! In: measured costs. Out: the same costs at the next start. A file that cannot be read or written is no error: the
+//! device is measured again.
 //!
-//! Must hold: COST-1: a process measures a device once at most, and placement therefore never varies between its
-//! runtimes; between processes it does not either, where the file could be written.
+//! Must hold: COST-1: a process measures a device at most once, so placement does not vary between its runtimes. If the
+//! file can be written, it does not vary between processes either.
 
 use crate::contract::device::Costs;
 use crate::error::Result;
@@ -16,13 +16,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Names the environment variable with the folder in which measured constants are kept.
 pub const CACHE_VARIABLE: &str = "TIDEMILL_CACHE";
 
-/// Kept measurements of another version are not read.
+/// The version of the file format. Files of another version are ignored.
 const VERSION: u64 = 3;
 
-/// The costs of what goes by this name (device, driver, threads): as they were kept, else as `measure` finds them.
+/// The costs stored under this name (device, driver, threads), or else the result of `measure`, which is then stored.
 ///
 /// # Errors
-/// What `measure` fails with.
+/// The error of `measure`.
 pub(super) fn of(name: &str, measure: impl FnOnce() -> Result<Costs>) -> Result<Costs> {
     kept_in(folder().as_deref(), name, measure)
 }
@@ -32,7 +32,8 @@ fn kept_in(folder: Option<&Path>, name: &str, measure: impl FnOnce() -> Result<C
     static KNOWN: Mutex<BTreeMap<PathBuf, Costs>> = Mutex::new(BTreeMap::new());
     let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let file = folder.unwrap_or(Path::new("")).join(format!("costs-{plain}.json"));
-    // Held while measuring: runtimes that start at once must neither disagree nor disturb each other.
+    // The lock is held while measuring, so that runtimes that start at the same time share one result and do not
+    // disturb each other's measurement.
     let mut known = KNOWN.lock();
     if let Some(costs) = known.get(&file) {
         return Ok(*costs);
@@ -51,7 +52,7 @@ fn kept_in(folder: Option<&Path>, name: &str, measure: impl FnOnce() -> Result<C
     Ok(costs)
 }
 
-/// Where costs, and what drivers compiled, are kept: `$TIDEMILL_CACHE`, or the user's cache folder.
+/// The folder for costs and for compiled pipelines: `$TIDEMILL_CACHE`, or the user's cache folder.
 pub(super) fn folder() -> Option<PathBuf> {
     let home = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     home(CACHE_VARIABLE)
@@ -59,7 +60,7 @@ pub(super) fn folder() -> Option<PathBuf> {
         .or_else(|| home("HOME").map(|p| p.join(".cache").join("tidemill")))
 }
 
-/// The costs that a file holds, if it does.
+/// The costs in a file; `None` if it cannot be read or is not valid.
 fn read(file: &Path) -> Option<Costs> {
     from_json(&std::fs::read_to_string(file).ok()?)
 }
@@ -78,7 +79,7 @@ fn to_json(costs: &Costs) -> String {
     format!("{json:#}\n")
 }
 
-/// Costs as they were kept; `None` unless all of them are there and make sense.
+/// Parses costs; `None` unless all are there, finite and positive.
 fn from_json(text: &str) -> Option<Costs> {
     let json: serde_json::Value = serde_json::from_str(text).ok()?;
     let number = |name: &str| json.get(name)?.as_f64().filter(|n| n.is_finite() && *n > 0.0);
@@ -96,14 +97,14 @@ fn from_json(text: &str) -> Option<Costs> {
     })
 }
 
-/// Failures cost a measurement at the next start, no more.
+/// Stores costs. A failure only means that the next start measures again.
 fn keep(file: &Path, costs: &Costs) {
     if let Err(error) = write_whole(file, to_json(costs).as_bytes()) {
         tracing::debug!(target: "tidemill::device", "the measured costs were not kept: {error}");
     }
 }
 
-/// Writes beside the file and renames, so that a reader never sees half of it.
+/// Writes a temporary file and renames it, so that a reader never sees a partial file.
 pub(super) fn write_whole(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let beside = file.with_extension(format!("{}-{}.new", std::process::id(), COUNT.fetch_add(1, Relaxed)));
@@ -137,7 +138,7 @@ mod tests {
             assert_eq!((first, second), (costs(7.0), costs(7.0)), "{place:?}");
         }
         assert_eq!(read(&folder.join("costs-a-test-of-costs.json")), Some(costs(7.0)));
-        // What another process kept is taken.
+        // Costs that another process has stored are used.
         keep(&folder.join("costs-other.json"), &costs(9.0));
         assert_eq!(kept_in(Some(&folder), "other", || panic!("measured")).unwrap(), costs(9.0));
     }

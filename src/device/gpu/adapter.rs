@@ -1,4 +1,4 @@
-//! Which adapters there are, which is best, and what an opened one can do.
+//! Finds and ranks adapters, opens one, and describes what it can do.
 //!
 //! In: the settings. Out: an opened device and its [`DeviceInfo`]. The order of [`adapters`] is what `gpu:N` counts
 //! in: discrete before integrated before virtual before software.
@@ -16,8 +16,8 @@ use crate::kernels::matmul::WIDE_TILES_BYTES;
 use crate::kernels::target::FloatProfile;
 use parking_lot::Mutex;
 
-/// Storage buffers that a kernel may bind are capped here: some drivers claim millions. No kernel that the budget of
-/// ops allows reads more.
+/// Upper limit on the storage buffers of a kernel, since some drivers claim millions. The limit on ops in a kernel
+/// keeps kernels below this.
 const BINDINGS_CAP: u32 = 256;
 /// Storage buffers that a kernel needs at the least.
 const BINDINGS_MIN: u32 = 8;
@@ -31,19 +31,19 @@ pub struct AdapterSummary {
     pub index: usize,
     /// Its name.
     pub name: String,
-    /// Driver and API, in words.
+    /// Driver and API, as text.
     pub driver: String,
-    /// A CPU that pretends to be a GPU.
+    /// It is a software adapter, which runs on the CPU.
     pub software: bool,
     /// `discrete`, `integrated`, `virtual`, `software` or `other`.
     pub kind: &'static str,
-    /// What it can do.
+    /// The optional features that it supports.
     pub features: Features,
     /// Bytes one binding may span.
     pub binding_bytes_max: u64,
     /// Bytes one buffer may have.
     pub buffer_bytes_max: u64,
-    /// Bytes of memory it is thought to have.
+    /// Estimated bytes of its memory.
     pub memory_bytes: u64,
 }
 
@@ -53,18 +53,18 @@ pub(super) struct Opened {
     pub(super) index: usize,
     /// The device.
     pub(super) gpu: Gpu,
-    /// What the adapter says of itself.
+    /// The adapter's own description.
     pub(super) about: wgpu::AdapterInfo,
     /// The granted features.
     pub(super) features: wgpu::Features,
     /// The granted limits.
     pub(super) limits: wgpu::Limits,
-    /// Bytes of memory it is thought to have.
+    /// Estimated bytes of its memory.
     pub(super) memory_bytes: u64,
 }
 
-/// Held while a device is opened, of whatever runtime of this process: drivers were seen to take turns badly, and who
-/// waits takes what another gave back meanwhile (`spare.rs`).
+/// Held while any runtime of this process opens a device. Drivers were seen to handle concurrent openings badly; and a
+/// runtime that waits here may get the device that another one has returned meanwhile (`spare.rs`).
 pub(super) static OPENING: Mutex<()> = Mutex::new(());
 
 /// Adapters that can run kernels, best first. Empty without a driver.
@@ -87,13 +87,13 @@ pub fn adapters() -> Vec<AdapterSummary> {
     ranked().iter().enumerate().map(summary).collect()
 }
 
-/// What all adapters say of themselves.
+/// The descriptions of all adapters.
 #[cfg(test)]
 pub(super) fn abouts() -> Vec<wgpu::AdapterInfo> {
     ranked().iter().map(wgpu::Adapter::get_info).collect()
 }
 
-/// Whether there is an adapter that is not a CPU in disguise.
+/// Whether there is a hardware adapter.
 pub fn has_hardware() -> bool {
     ranked().iter().any(|adapter| !is_software(&adapter.get_info()))
 }
@@ -101,7 +101,7 @@ pub fn has_hardware() -> bool {
 /// Whether there is an adapter of this number, or any.
 ///
 /// # Errors
-/// `ErrorKind::Device` if there is none: which there are, or what to install.
+/// `ErrorKind::Device` if there is none. The message lists the adapters that exist, or says what to install.
 pub fn find(index: Option<usize>) -> Result<()> {
     let all = ranked();
     if index.unwrap_or(0) < all.len() { Ok(()) } else { Err(missing(index, &all)) }
@@ -122,7 +122,7 @@ pub(super) fn open(index: Option<usize>, config: &Config) -> Result<Opened> {
     }
 }
 
-/// A device of this adapter that another runtime left and that still answers.
+/// A device of this adapter that an earlier runtime has left, if it still answers.
 fn left(adapter: AdapterKey, features: wgpu::Features) -> Option<Gpu> {
     std::iter::from_fn(|| spare::take(&adapter, features))
         .map(|spare| Gpu::new(spare.adapter, spare.device, spare.queue, 0))
@@ -135,7 +135,7 @@ fn left(adapter: AdapterKey, features: wgpu::Features) -> Option<Gpu> {
         })
 }
 
-/// Opens the same adapter anew after its device was lost.
+/// Opens the same adapter again after its device was lost.
 pub(super) fn reopen(index: usize, name: &str, features: wgpu::Features, generation: u32) -> Result<Opened> {
     let _alone = OPENING.lock();
     let all = look();
@@ -168,7 +168,7 @@ fn opened(adapter: &wgpu::Adapter, index: usize, features: wgpu::Features, gpu: 
     Opened { index, gpu, about, features, limits: adapter.limits(), memory_bytes }
 }
 
-/// The numbers that the other actors see.
+/// The description of the device for the other actors.
 pub(super) fn device_info(
     opened: &Opened,
     id: DeviceId,
@@ -215,11 +215,11 @@ pub(super) fn device_info(
     }
 }
 
-/// Segments that a budget that was asked for holds at the least: kernels use several at a time.
+/// Fewest segments in a budget that the program set, since kernels use several segments at a time.
 const SEGMENTS_IN_BUDGET: u64 = 16;
 
-/// Usable adapters, best first; the order is stable. Looked for once a process: some drivers take long, and
-/// print, when they are asked.
+/// Usable adapters, best first, in a stable order. They are enumerated once per process, because some drivers are slow
+/// at this and print messages.
 fn ranked() -> Vec<wgpu::Adapter> {
     static FOUND: Mutex<Vec<wgpu::Adapter>> = Mutex::new(Vec::new());
     let mut found = FOUND.lock();
@@ -229,7 +229,7 @@ fn ranked() -> Vec<wgpu::Adapter> {
     found.clone()
 }
 
-/// As [`ranked`], asking the drivers anew.
+/// As [`ranked`], but enumerates again.
 fn look() -> Vec<wgpu::Adapter> {
     let mut all = pollster::block_on(instance().enumerate_adapters(wgpu::Backends::all()));
     all.retain(|adapter| {
@@ -274,7 +274,7 @@ fn bindings(limits: &wgpu::Limits) -> u32 {
     limits.max_storage_buffers_per_shader_stage.min(limits.max_bindings_per_bind_group)
 }
 
-/// Words of immediates that a pipeline may have.
+/// Most words of immediates (push constants) of a pipeline.
 fn immediate_words(opened: &Opened) -> u32 {
     let has = opened.features.contains(wgpu::Features::IMMEDIATES);
     if has { opened.limits.max_immediate_size / 4 } else { 0 }
@@ -318,7 +318,7 @@ fn wanted_features(has: wgpu::Features, config: &Config) -> wgpu::Features {
 }
 
 fn features_of(has: wgpu::Features) -> Features {
-    // Time-stamps are written by the encoder, around whatever a submission holds.
+    // Time-stamps are written by the encoder, before and after the commands of a submission.
     let stamps = wgpu::Features::TIMESTAMP_QUERY | wgpu::Features::TIMESTAMP_QUERY_INSIDE_ENCODERS;
     Features {
         f64: has.contains(wgpu::Features::SHADER_F64),
@@ -330,9 +330,9 @@ fn features_of(has: wgpu::Features) -> Features {
     }
 }
 
-/// Bytes of memory: half of the machine's for a software adapter, the largest device-local heap where Vulkan
-/// tells, and otherwise a cautious guess. An integrated one's heap may be all of the machine's: half of it stays the
-/// host's.
+/// Estimates an adapter's memory in bytes: half of the machine's for a software adapter; the largest device-local heap
+/// if Vulkan reports it; otherwise a cautious guess. The heap of an integrated GPU may be all of the machine's memory,
+/// so at most half of that is used.
 fn memory_bytes(adapter: &wgpu::Adapter, about: &wgpu::AdapterInfo) -> u64 {
     let half = machine_memory_bytes() / 2;
     match about.device_type {
@@ -360,7 +360,7 @@ fn vulkan_heap_bytes(_adapter: &wgpu::Adapter) -> Option<u64> {
     None
 }
 
-/// The machine's memory, 8 GiB where the system does not tell.
+/// The machine's memory in bytes; 8 GiB if the system does not report it.
 fn machine_memory_bytes() -> u64 {
     let told = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find(|l| l.starts_with("MemTotal:"))?;

@@ -1,6 +1,6 @@
-//! Bind groups, cached by what they bind.
+//! A cache of bind groups, by the buffers and ranges that they bind.
 //!
-//! Must hold: GPU-7; the cache is bounded: it is emptied when it is full, which costs a few microseconds a
+//! Must hold: GPU-7; the cache is bounded. It is emptied when it is full, which costs a few microseconds for each
 //! kernel in use.
 
 use super::pipelines::Layout;
@@ -11,15 +11,15 @@ use crate::ids::BufferId;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Bind groups kept at most.
+/// Most bind groups in the cache.
 const GROUPS_MAX: usize = 4096;
-/// Notes of which allocation is in which group kept at most, stale ones included.
+/// Most notes of which allocation is in which group, stale ones included.
 const NOTES_MAX: usize = 8 * GROUPS_MAX;
 
-/// What a group binds.
+/// The key of a bind group: the layout and the ranges that it binds.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
-    /// Bytes of parameters; 0 where they are immediates.
+    /// Bytes of parameters that are bound; 0 if parameters are immediates.
     window: u64,
     slots: SmallVec<[Slot; 6]>,
 }
@@ -41,8 +41,8 @@ pub(super) struct Bound {
 }
 
 impl BindGroups {
-    /// The group that binds these slots, and parameters unless they are immediates: so many bytes of the buffer, at a
-    /// dynamic offset.
+    /// The group that binds these slots and, unless parameters are immediates, `window` bytes of the parameter buffer
+    /// at a dynamic offset.
     pub(super) fn get(
         &mut self,
         gpu: &Gpu,
@@ -69,7 +69,7 @@ impl BindGroups {
         Ok(group)
     }
 
-    /// Drops the groups that name an allocation: they would keep its memory.
+    /// Drops the groups that name an allocation, because they would keep its memory alive.
     pub(super) fn forget(&mut self, buffer: BufferId) {
         for key in self.by_buffer.remove(&buffer).unwrap_or_default() {
             self.notes -= 1;

@@ -1,8 +1,8 @@
 //! The table of allocations: which wgpu buffer stands for which id.
 //!
-//! Must hold: an allocation is made before anything that uses it is encoded, and is dropped, never destroyed, so
-//! that wgpu keeps the memory until the last submission that reads it is done; who names one that could not be made
-//! hears why.
+//! Must hold: an allocation is made before anything that uses it is encoded, and is dropped, never destroyed, so that
+//! wgpu keeps the memory until the last submission that reads it is done; a batch that names an allocation that could
+//! not be made gets the error of that allocation.
 
 use super::raw_device::Gpu;
 use crate::contract::batch::Slot;
@@ -18,13 +18,13 @@ const RETRY_WAIT: Duration = Duration::from_secs(10);
 #[derive(Default)]
 pub(super) struct Buffers {
     table: FxHashMap<BufferId, wgpu::Buffer>,
-    /// Those that could not be made, and why.
+    /// The allocations that could not be made, with their errors.
     refused: FxHashMap<BufferId, Error>,
 }
 
 impl Buffers {
-    /// Makes an allocation. One that is there already in the same size is left as it is: its batch failed after
-    /// making it, and is repeated. True if bind groups may name an older one by this id.
+    /// Makes an allocation. If it exists already with the same size, it is left as it is: its batch failed after making
+    /// it, and is repeated. Returns true if bind groups may name an older allocation of this id.
     ///
     /// # Errors
     /// `ErrorKind::OutOfMemory` if there is no room for it, even after all submissions are done.
@@ -62,7 +62,7 @@ impl Buffers {
             })
         };
         let made = make().or_else(|error| {
-            // Freed memory comes back when the submissions that read it are done.
+            // Memory that was freed is available once the submissions that read it are done.
             let retry = error.kind() == ErrorKind::OutOfMemory && gpu.wait_idle(RETRY_WAIT);
             if retry { make() } else { Err(error) }
         });
@@ -75,13 +75,13 @@ impl Buffers {
         })
     }
 
-    /// Drops an allocation; one that was never made (its batch failed before) is none.
+    /// Drops an allocation. Does nothing if it was never made, because its batch failed before.
     pub(super) fn free(&mut self, id: BufferId) {
         self.table.remove(&id);
         self.refused.remove(&id);
     }
 
-    /// Forgets all: their device is gone.
+    /// Forgets all allocations, because their device is gone.
     pub(super) fn clear(&mut self) {
         self.table.clear();
         self.refused.clear();
@@ -90,7 +90,8 @@ impl Buffers {
     /// The buffer of a slot.
     ///
     /// # Errors
-    /// What its allocation failed with; `ErrorKind::Internal` if there is none, or the slot does not lie inside of it.
+    /// The error with which its allocation failed; `ErrorKind::Internal` if there is no such allocation, or the slot is
+    /// out of its range.
     pub(super) fn get(&self, slot: &Slot) -> Result<&wgpu::Buffer> {
         let Some(buffer) = self.table.get(&slot.buffer) else {
             let unknown = || {

@@ -1,12 +1,12 @@
-//! One clock for host and GPU: the timeline's, with GPU ticks shifted onto it.
+//! Converts GPU time-stamps to the timeline's clock.
 //!
-//! A completion is seen at or after the tick at which it happened, so the least difference seen within a second or
-//! two is the best estimate of the shift; clocks drift, so older differences are forgotten.
+//! The host sees a completion at or after the tick at which it happened. So the smallest difference within the last
+//! second or two is the best estimate of the offset. Older differences are forgotten, because the clocks drift.
 
 /// Nanoseconds after which an anchor is replaced.
 const ANCHOR_NS: u64 = 1_000_000_000;
 
-/// The shift from GPU time to host time.
+/// The offset from GPU time to host time.
 #[derive(Debug, Default)]
 pub(super) struct Alignment {
     earlier: Option<i64>,

@@ -1,4 +1,4 @@
-//! The completion thread: waits for submissions in order, hands out what they brought, reports batches.
+//! The completion thread: waits for submissions in order, delivers their readbacks, and reports batches.
 //!
 //! In: [`Work`] from the queue. Out: reports, and a signal to the queue thread when the device is lost.
 //! Must hold: GPU-1, GPU-2, GPU-6.
@@ -22,10 +22,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How long to look whether a submission has finished before sleeping until it has: what a sleep adds, 40 to 70 us, is a
-/// few hundredths of a longer wait.
+/// How long the thread polls for the end of a submission before it sleeps in between. A sleep adds 40 to 70 us, which
+/// is a few percent of waits that are longer than this.
 pub(super) const LOOK_FOR_DEVICE: Duration = Duration::from_micros(2000);
-/// How long to rest between polls for mappings, which nearly always succeed at the first.
+/// How long to sleep between polls for mappings. Nearly always, the first poll succeeds.
 const MAP_REST: Duration = Duration::from_micros(20);
 
 /// The thread's state.
@@ -34,26 +34,26 @@ pub(super) struct Completion {
     pub(super) id: DeviceId,
     /// Its name.
     pub(super) name: String,
-    /// Reports, counters, timeline.
+    /// The receiver of reports, the counters and the timeline.
     pub(super) context: Context,
     /// Copy threads.
     pub(super) pool: Arc<CopyPool>,
-    /// Tells the queue thread which generation of the device is lost.
+    /// Signals the queue thread that a generation of the device is lost.
     pub(super) lost: Sender<u32>,
     /// GPU time on the host's clock.
     pub(super) alignment: Alignment,
-    /// When the previous batch ended, so that spans don't overlap.
+    /// When the previous batch ended. Spans of the next one begin after it.
     pub(super) previous_end_ns: u64,
-    /// Batches whose submission was waited for, by which tests name them.
+    /// The number of batches whose submission was waited for. Tests name batches by it.
     #[cfg(any(test, feature = "testing"))]
     pub(super) completed: u64,
-    /// How it waits for the device,
+    /// How long it polls for the device.
     pub(super) eager: Eager,
-    /// and for the queue thread.
+    /// How long it polls for the queue thread.
     pub(super) eager_for_work: Eager,
 }
 
-/// What a batch brought.
+/// The results of a batch.
 struct Brought {
     faults: Vec<u32>,
     device_ns: u64,
@@ -105,7 +105,7 @@ impl Completion {
         }
     }
 
-    /// Waits for a submission and hands out what it brought; `None` where no batch ends.
+    /// Waits for a submission and delivers its readbacks. Returns `None` if no batch ends with it.
     fn land(&mut self, flight: Flight) -> Result<Option<Brought>> {
         // `held` until the submission is done (UPLOAD-2).
         let Flight { station, finish, chunks, held: _held, mut end } = flight;
@@ -113,7 +113,8 @@ impl Completion {
         if finish.is_some() && gpu.is_lost() {
             return Err(gpu.loss_error());
         }
-        // Asked for before the wait: the poll that sees the submission end maps what it wrote, and no second is due.
+        // Mappings are requested before the wait, so that the poll that sees the end of the submission also completes
+        // them.
         chunks.into_iter().for_each(|chunk| chunk.reopen());
         let landings = match &mut end {
             Some(end) => end.shared.take().into_iter().chain(std::mem::take(&mut end.alone)).collect(),
@@ -140,14 +141,14 @@ impl Completion {
         Ok(Some(Brought { faults, device_ns }))
     }
 
-    /// Whether a test ends this thread over a flight, as a panic that nobody foresaw would.
+    /// Whether a test makes this thread panic at this submission.
     #[cfg(any(test, feature = "testing"))]
     fn dies_of(&self, flight: &Flight) -> bool {
         let at = self.context.config.injection.end_completion_at_batch;
         flight.end.is_some() && flight.finish.is_some() && at == Some(self.completed)
     }
 
-    /// What tests make go wrong here, counted in batches that were submitted.
+    /// Faults that tests inject here, by the number of the batch.
     #[cfg(any(test, feature = "testing"))]
     fn inject(&mut self, gpu: &Gpu, ends: bool) {
         let (number, injection) = (self.completed, &self.context.config.injection);
@@ -195,7 +196,7 @@ impl Completion {
         bytes
     }
 
-    /// Elements copied out of mapped memory, in host form.
+    /// Copies elements out of mapped memory, in host form.
     fn copied(&self, arrival: &Arrival, from: &[u8]) -> HostBuffer {
         // SAFETY: filled on the next line, and bools as 0 or 1.
         let mut buffer = unsafe { HostBuffer::uninit(arrival.dtype, arrival.elements as usize) };
@@ -203,7 +204,7 @@ impl Completion {
         buffer
     }
 
-    /// The mapped memory itself where its form is the host's, otherwise a copy.
+    /// The mapped memory itself if the GPU form of its dtype is the host form; otherwise a copy.
     fn handed_out(&self, arrival: &Arrival, view: MappedView) -> HostBuffer {
         if arrival.dtype.bytes() == arrival.dtype.gpu_bytes() {
             HostBuffer::from_mapped(arrival.dtype, arrival.elements as usize, Box::new(view))
@@ -212,7 +213,7 @@ impl Completion {
         }
     }
 
-    /// Draws the batch's spans; returns the nanoseconds that the device spent on it.
+    /// Writes the batch's spans to the timeline. Returns the nanoseconds that the device spent on it.
     fn spans(&mut self, end: &BatchEnd, shared: &[u8], seen_ns: u64) -> u64 {
         let earliest = end.submitted_ns.max(self.previous_end_ns);
         let stamps = end.stamps.as_ref().and_then(|s| Some((s, ticks(shared, s)?)));
@@ -236,7 +237,7 @@ impl Completion {
         self.context.timeline.span(lane.clone(), &end.label, start, stop, &details);
         self.context.timeline.flow_end(lane.clone(), arrow(Arrow::ToCompute, self.id, end.batch), start);
         if let Some((stamps, ns)) = &stamps {
-            // Nested in the batch's span: each lasts from the previous stamp to its own.
+            // Spans of dispatches are nested in the batch's span. Each lasts from the previous stamp to its own.
             let mut from = ns[0];
             for (label, to) in stamps.labels.iter().zip(&ns[2..]) {
                 let (a, b) = self.alignment.span((from, *to), start);
@@ -252,7 +253,7 @@ impl Completion {
     }
 }
 
-/// Landings that are being mapped.
+/// Readback buffers that are being mapped.
 struct Mapping {
     landings: Vec<(Landing, u64)>,
     open: Arc<AtomicUsize>,
@@ -260,7 +261,7 @@ struct Mapping {
 }
 
 impl Mapping {
-    /// Asks for landings to be mapped when their submission has finished.
+    /// Requests that readback buffers are mapped when their submission has finished.
     fn ask(landings: Vec<(Landing, u64)>) -> Mapping {
         let open = Arc::new(AtomicUsize::new(landings.len()));
         let failed = Arc::new(AtomicBool::new(false));
@@ -271,9 +272,9 @@ impl Mapping {
         Mapping { landings, open, failed }
     }
 
-    /// What was mapped, after the submission has finished.
+    /// The mapped views, after the submission has finished.
     fn views(self, gpu: &Gpu) -> Result<Vec<MappedView>> {
-        // Another thread's poll may be about to run the callbacks: then ours found nothing to do.
+        // The callbacks may be run by a poll on another thread, so they may still be due after our own poll.
         while self.open.load(Ordering::Acquire) > 0 {
             gpu.poll()?;
             if self.open.load(Ordering::Acquire) > 0 {
@@ -288,7 +289,8 @@ impl Mapping {
     }
 }
 
-/// What the callback of one landing says. Dropped without a call, as by a panic inside of wgpu, it says no.
+/// The result of the callback of one mapping. If it is dropped without a call, as by a panic inside of wgpu, the
+/// mapping has failed.
 struct Answer {
     open: Arc<AtomicUsize>,
     failed: Arc<AtomicBool>,
@@ -323,7 +325,7 @@ fn ticks(shared: &[u8], stamps: &Stamps) -> Option<Vec<u64>> {
     let count = 2 + stamps.labels.len();
     let tick = |c: &[u8]| u64::from_le_bytes(c.try_into().unwrap_or([0; 8]));
     let all: Vec<u64> = bytes.chunks_exact(8).take(count).map(tick).collect();
-    // A period of 1 is the rule: keep all bits then.
+    // A period of 1 is common. It needs no conversion to f64, which would lose low bits.
     let ns = |t: u64| if stamps.period_ns == 1.0 { t } else { (t as f64 * stamps.period_ns) as u64 };
     (all.len() == count).then(|| all.into_iter().map(ns).collect())
 }

@@ -6,11 +6,11 @@
 use crate::graph::DType;
 use std::ptr::NonNull;
 
-/// Copies below this are done by the caller: waking threads costs more.
+/// Smaller copies are done on the caller's thread, since waking threads would cost more.
 const PARALLEL_BYTES_MIN: usize = 4 << 20;
 /// Bytes of one piece of a parallel copy.
 const PIECE_BYTES: usize = 1 << 20;
-/// More threads than this do not copy faster.
+/// Most threads; more do not copy faster.
 const THREADS_MAX: usize = 8;
 
 /// The threads.
@@ -39,7 +39,7 @@ impl Target {
 }
 
 impl CopyPool {
-    /// A pool of so many threads; none are started where one would do.
+    /// A pool of `threads` threads. For one thread, none is started, and the caller copies.
     pub(super) fn new(threads: usize, name: &str) -> CopyPool {
         let threads = threads.min(THREADS_MAX);
         let name = name.to_owned();

@@ -1,9 +1,9 @@
-//! What the driver compiled, kept on disk: the next process does not compile it again.
+//! Stores the driver's compiled pipelines on disk, so that the next process does not compile them again.
 //!
 //! In: a device that has pipeline caches. Out: the cache that pipelines are made with; a file beside the measured
-//! costs, named as wgpu names caches of an adapter's kind. A file that is missing, foreign, damaged or too large is no
-//! error: the cache begins empty. Must hold: only bytes that this program wrote, whole, reach the driver; a reader
-//! never sees half a file.
+//! costs, named as wgpu names caches of an adapter's kind. A file that is missing, damaged, too large or from another
+//! program is no error: the cache begins empty. Must hold: only bytes that this program wrote, whole, reach the driver;
+//! a reader never sees half a file.
 
 use super::adapter::Opened;
 use super::kept::{Magic, unwrapped, wrapped};
@@ -11,9 +11,9 @@ use crate::device::costs::{folder, write_whole};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// The file's first bytes: what it is, and the version of its form.
+/// The first bytes of the file: its type and the version of its format.
 const MAGIC: &Magic = b"tidemill pipelines, 1\n\n\n";
-/// The driver's bytes at most: a cache that grows beyond this begins anew.
+/// Most bytes of the driver's data. A cache that grows beyond this is emptied.
 const BYTES_MAX: usize = 64 << 20;
 
 /// The cache of one device.
@@ -21,13 +21,13 @@ pub(super) struct DriverCache {
     cache: wgpu::PipelineCache,
     file: PathBuf,
     about: wgpu::AdapterInfo,
-    /// Pipelines that were compiled and not kept yet.
+    /// Pipelines that were compiled and not stored yet.
     new: AtomicU64,
 }
 
 impl DriverCache {
-    /// The cache of an opened device, with what was kept of it; `None` where the device has none, or the user no
-    /// folder.
+    /// The cache of an opened device, filled from its file; `None` if the device supports no cache, or the user has no
+    /// cache folder.
     pub(super) fn open(opened: &Opened) -> Option<DriverCache> {
         let Opened { gpu, about, features, .. } = opened;
         if !features.contains(wgpu::Features::PIPELINE_CACHE) {
@@ -42,17 +42,18 @@ impl DriverCache {
         Some(DriverCache { cache, file, about: about.clone(), new: AtomicU64::new(0) })
     }
 
-    /// What pipelines are made with.
+    /// The cache object for creating pipelines.
     pub(super) fn cache(&self) -> &wgpu::PipelineCache {
         &self.cache
     }
 
-    /// Another pipeline was compiled.
+    /// Counts a pipeline that was compiled.
     pub(super) fn compiled(&self) {
         self.new.fetch_add(1, Relaxed);
     }
 
-    /// Keeps what was compiled since the last time. A failure costs a compilation at the next start, no more.
+    /// Stores the pipelines that were compiled since the last call. A failure only means that the next start compiles
+    /// again.
     pub(super) fn keep(&self) {
         if self.new.swap(0, Relaxed) == 0 {
             return;

@@ -18,16 +18,16 @@ use crossbeam_channel::Sender;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Queries of the set: the begin, the end, and dispatches.
+/// Time-stamp queries in the set: the begin of a batch, its end, and its dispatches.
 pub(super) const QUERIES: u32 = 2048;
 /// The least size of the parameter buffer.
 const PARAMS_BYTES_MIN: u64 = 64 << 10;
-/// The size of the bounce buffer: the largest slot of a slab, and some.
+/// The size of the bounce buffer: larger than the largest slot of a slab.
 const BOUNCE_BYTES: u64 = 256 << 10;
 /// How long to wait at a time for a chunk to come back.
 const CHUNK_WAIT: Duration = Duration::from_millis(50);
 
-/// What belongs to one device and is used by every batch.
+/// The rings, caches and buffers of one device that every batch uses.
 pub(super) struct Tools {
     /// Bind groups.
     pub(super) groups: BindGroups,
@@ -35,26 +35,26 @@ pub(super) struct Tools {
     pub(super) staging: Staging,
     /// The readback ring.
     pub(super) readbacks: Readbacks,
-    /// Parameters of the batch that runs: one buffer, since submissions don't overlap.
+    /// The parameters of the batch that runs. One buffer is enough, since submissions do not overlap.
     pub(super) params: Option<wgpu::Buffer>,
-    /// Between slots of one buffer copies go through this: wgpu copies between different buffers only.
+    /// Copies between slots of one buffer go through this buffer, because wgpu copies between different buffers only.
     pub(super) bounce: Option<wgpu::Buffer>,
     /// The query set, and the buffer it is resolved to.
     pub(super) queries: Option<(wgpu::QuerySet, wgpu::Buffer)>,
 }
 
-/// Nanoseconds at which uploads were filled, and their bytes.
+/// The begin and end of filling an upload, in nanoseconds, and its bytes.
 pub(super) type Fill = (u64, u64, u64);
 
 /// A batch that was submitted.
 pub(super) struct Submitted {
-    /// What to wait for.
+    /// Signals the end of the submission.
     pub(super) finish: Arc<Finish>,
-    /// Chunks that it reads.
+    /// Staging chunks that it reads.
     pub(super) chunks: Vec<ClosedChunk>,
     /// The shared readback buffer.
     pub(super) shared: Option<(Landing, u64)>,
-    /// Readback buffers of their own.
+    /// Readback buffers that hold one value each.
     pub(super) alone: Vec<(Landing, u64)>,
     /// Time-stamps.
     pub(super) stamps: Option<Stamps>,
@@ -64,14 +64,14 @@ pub(super) struct Submitted {
     pub(super) uploaded: u64,
     /// Of these, bytes that were copied to staging memory first.
     pub(super) staged: u64,
-    /// Host data that it copies from where it lies.
+    /// Host data that it reads in place.
     pub(super) held: Vec<Arc<HostBuffer>>,
 }
 
-/// Whether, and how finely, to stamp.
+/// Which time-stamps to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stamping {
-    /// Not at all.
+    /// None.
     Off,
     /// Begin and end of the batch.
     Batch,
@@ -97,13 +97,13 @@ pub(super) struct Encoding<'a> {
     pub(super) stamping: Stamping,
 }
 
-/// What grows while a batch is encoded.
+/// The state that grows while a batch is encoded.
 struct Growing {
     // Dropped before the encoder that it belongs to.
     pass: Option<wgpu::ComputePass<'static>>,
     encoder: wgpu::CommandEncoder,
     chunks: Vec<Chunk>,
-    /// Bytes still to be staged: how large a chunk to ask for.
+    /// Bytes that are still to be staged; they determine the size of the next chunk.
     to_stage: u64,
     fills: Vec<Fill>,
     uploaded: u64,
@@ -124,10 +124,10 @@ impl Encoding<'_> {
     /// Encodes and submits.
     ///
     /// # Errors
-    /// What wgpu reported; nothing of the last submission has run then.
+    /// An error that wgpu reported. Nothing of the last submission has run then.
     pub(super) fn run(mut self, mut prepared: Prepared) -> Result<Submitted> {
         let station = self.station.clone();
-        // One scope around it all: errors of encoding surface when the encoder is finished.
+        // One error scope around the whole batch, since errors of encoding are reported when the encoder is finished.
         station.gpu.checked(|| self.encode(&mut prepared))?
     }
 
@@ -193,7 +193,7 @@ impl Encoding<'_> {
         let chunks = chunks.into_iter().map(Chunk::close).collect();
         let queue = &self.station.gpu.queue;
         queue.submit([commands]);
-        // Nobody else submits: the latest is ours.
+        // No other thread submits, so the latest submission is this one.
         let finish = Finish::of(queue);
         Counters::add(&self.counters.submissions, 1);
         (finish, chunks)
@@ -214,7 +214,7 @@ impl Encoding<'_> {
                     usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST,
                     mapped_at_creation: false,
                 });
-                // Cached bind groups name the old one.
+                // Cached bind groups name the old buffer.
                 self.tools.groups.clear();
                 self.tools.params.insert(params).clone()
             }
@@ -237,7 +237,7 @@ impl Encoding<'_> {
         });
         copy(growing.encoder(), from, &between, 0);
         growing.encoder().copy_buffer_to_buffer(&between, 0, &to.buffer, to.offset, from.bytes);
-        // A large one is dropped after its copy: it would take memory that residency does not know of.
+        // A larger bounce buffer is dropped after its copy, because residency does not count its memory.
         if between.size() == BOUNCE_BYTES {
             self.tools.bounce = Some(between);
         }
@@ -306,7 +306,7 @@ impl Encoding<'_> {
                 return Ok(growing.chunks.len() - 1);
             }
             if growing.chunks.is_empty() {
-                // All are in flight and come back without our doing (GPU-1).
+                // All chunks are in flight. The completion thread returns them without help from this thread (GPU-1).
                 self.tools.staging.wait(CHUNK_WAIT);
             } else {
                 self.flush(growing)?;
@@ -323,14 +323,14 @@ impl Encoding<'_> {
         let next = self.encoder();
         let encoder = std::mem::replace(&mut growing.encoder, next);
         let chunks = std::mem::take(&mut growing.chunks);
-        // Stamps count from the last submission on: queries are reset by the encoder that writes them.
+        // Only stamps of the last submission count, since queries are reset by the encoder that writes them.
         growing.labels.clear();
         self.stamp_begin(growing);
         let station = self.station.clone();
         let (finish, chunks) = station.gpu.checked(|| self.submit(encoder, chunks))?;
         let held = std::mem::take(&mut growing.held);
         let flight = Flight { station, finish: Some(finish), chunks, held, end: None };
-        // A completion thread that has ended has nobody to report to.
+        // This fails only if the completion thread has ended, and then no report is needed.
         let _ = self.work.send(Work::Flight(Box::new(flight)));
         Ok(())
     }
@@ -374,7 +374,7 @@ impl Encoding<'_> {
         Ok(())
     }
 
-    /// Sets room for stamps aside; none where they are off.
+    /// Reserves space for stamps in the shared readback buffer; `None` if stamps are off.
     fn stamps(&self, prepared: &mut Prepared) -> Option<u64> {
         self.tools.queries.as_ref().filter(|_| self.stamping != Stamping::Off)?;
         let dispatches = match self.stamping {

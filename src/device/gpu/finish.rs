@@ -1,10 +1,9 @@
 //! The end of a submission, as wgpu's callback tells it, and how to wait for it.
 //!
-//! Nobody waits inside of wgpu: a wait there that times out, while another thread's submission cleans up after the
-//! same one, asserts that the submission it gave up on can't have finished meanwhile (wgpu-core 30,
-//! `Device::maintain`), and the panic takes the callbacks that were due with it. A poll that waits for nothing has no
-//! such assertion. So whoever waits polls, looks at a flag, and rests in between, for a small part of the time that it
-//! has waited.
+//! No thread waits inside of wgpu. If such a wait times out while another thread's submission finishes the same one,
+//! wgpu-core 30 panics on an assertion (`Device::maintain`), and the callbacks that were due are lost. A poll that does
+//! not wait has no such assertion. So a waiting thread polls, checks a flag, and sleeps in between for a small part of
+//! the time that it has waited.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -12,16 +11,16 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::Thread;
 use std::time::Duration;
 
-/// The shortest and the longest rest between two polls.
+/// The shortest and the longest sleep between two polls.
 const REST: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
-/// A rest is at most this part of the time waited, so that it delays nothing by more.
+/// A sleep lasts at most one part in this many of the time waited so far, which bounds the added delay.
 const REST_PART: u32 = 32;
 
 const FLYING: u8 = 0;
 const DONE: u8 = 1;
 const FORGOTTEN: u8 = 2;
 
-/// What is known of a submission.
+/// The state of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// It has not been seen to end.
@@ -43,7 +42,7 @@ pub(super) struct Finish {
 pub(super) struct Signal(Arc<Finish>);
 
 impl Finish {
-    /// Hears of the end of all that was submitted to `queue` up to now.
+    /// Signals the end of everything that was submitted to `queue` so far.
     pub(super) fn of(queue: &wgpu::Queue) -> Arc<Finish> {
         let finish = Arc::new(Finish::default());
         let signal = Signal(finish.clone());
@@ -51,7 +50,7 @@ impl Finish {
         finish
     }
 
-    /// Where it stands.
+    /// The state.
     pub(super) fn state(&self) -> State {
         match self.state.load(Ordering::Acquire) {
             FLYING => State::Flying,
@@ -60,17 +59,17 @@ impl Finish {
         }
     }
 
-    /// Rests between two polls, having `waited` so long; shorter if the callback comes meanwhile.
+    /// Sleeps between two polls, after `waited`. Ends early if the callback comes.
     pub(super) fn rest(&self, waited: Duration) {
         *self.waiter.lock() = Some(std::thread::current());
-        // Looked at again after the waiter is known: a callback before that wakes nobody.
+        // The state is checked again after the waiter is registered, because a callback before that wakes no thread.
         if self.state() == State::Flying {
             std::thread::park_timeout((waited / REST_PART).clamp(REST.0, REST.1));
         }
     }
 
     fn set(&self, state: u8) {
-        // The first word counts.
+        // Only the first call has an effect.
         let _ = self.state.compare_exchange(FLYING, state, Ordering::AcqRel, Ordering::Acquire);
         if let Some(waiter) = self.waiter.lock().take() {
             waiter.unpark();

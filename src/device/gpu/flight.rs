@@ -1,4 +1,4 @@
-//! What is known of work that was submitted: the completion thread's input.
+//! Records of submitted work, which are the completion thread's input.
 
 use super::finish::Finish;
 use super::pipelines::Station;
@@ -13,19 +13,19 @@ use std::sync::Arc;
 
 /// A submission, or a batch that needed none.
 pub(super) struct Flight {
-    /// Where it runs.
+    /// The device on which it runs.
     pub(super) station: Arc<Station>,
-    /// What to wait for.
+    /// Signals the end of the submission; `None` if there was none.
     pub(super) finish: Option<Arc<Finish>>,
-    /// Chunks that it reads.
+    /// Staging chunks that it reads.
     pub(super) chunks: Vec<ClosedChunk>,
-    /// Host data that it copies from where it lies (UPLOAD-2).
+    /// Host data that it reads in place (UPLOAD-2).
     pub(super) held: Vec<Arc<HostBuffer>>,
     /// The batch that ends with it; `None` for a submission that only makes room for more uploads.
     pub(super) end: Option<BatchEnd>,
 }
 
-/// What is due when a batch is done.
+/// What to deliver and report when a batch is done.
 pub(super) struct BatchEnd {
     /// The batch.
     pub(super) batch: BatchId,
@@ -37,7 +37,7 @@ pub(super) struct BatchEnd {
     pub(super) shared: Option<(Landing, u64)>,
     /// Whether there is (or was, before it was mapped) a shared readback buffer.
     pub(super) shared_used: bool,
-    /// Readback buffers of their own, with their bytes.
+    /// Readback buffers that hold one value each, with their bytes.
     pub(super) alone: Vec<(Landing, u64)>,
     /// Readbacks.
     pub(super) arrivals: Vec<Arrival>,
@@ -49,9 +49,9 @@ pub(super) struct BatchEnd {
     pub(super) submitted_ns: u64,
     /// The ops in it, for the timeline; empty if nothing was submitted.
     pub(super) label: String,
-    /// Whom to blame if it fails.
+    /// The op to blame if it fails.
     pub(super) blame: Option<Blame>,
-    /// Only readbacks of a batch that is reported as failed next: nothing else is reported of it.
+    /// It only delivers readbacks of a batch that is reported as failed next.
     pub(super) rescue: bool,
 }
 
@@ -71,11 +71,11 @@ pub(super) enum Work {
     Flight(Box<Flight>),
     /// Report that a batch failed before it was submitted.
     Failed(BatchId, Error),
-    /// Say that all before was reported.
+    /// Answer once everything before was reported.
     Barrier(crossbeam_channel::Sender<()>),
 }
 
-/// The device's own arrows on the timeline.
+/// Arrows on the timeline within a device.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Arrow {
     /// From a batch's encoding to its kernels.

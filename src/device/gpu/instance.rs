@@ -1,13 +1,13 @@
 //! The wgpu instance of the process.
 //!
-//! In: the environment's wishes (`WGPU_BACKEND`). Out: one instance. Must hold: nothing here talks to a window system:
+//! In: the environment variable `WGPU_BACKEND`. Out: one instance. Must hold: nothing here talks to a window system:
 //! with the instance extensions of Wayland and X11, Mesa's device-select layer connects to a display to ask which GPU
 //! it is on, and prints an error where `XDG_RUNTIME_DIR` is not set, which it is in few services. Nothing of the
 //! process's environment is changed.
 
 use std::sync::OnceLock;
 
-/// One wgpu instance a process: making one loads the drivers, and it holds no state of a runtime.
+/// The wgpu instance of the process. Creating one loads the drivers, and it holds no state of a runtime.
 pub(super) fn instance() -> &'static wgpu::Instance {
     static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
     INSTANCE.get_or_init(|| {
@@ -23,8 +23,8 @@ pub(super) fn instance() -> &'static wgpu::Instance {
     })
 }
 
-/// Vulkan alone, which is all there is on Linux, without the extensions for windows; `None` where there is no Vulkan,
-/// or where another backend is asked for.
+/// An instance with Vulkan only, without the extensions for windows. `None` if there is no Vulkan, or if another
+/// backend is asked for.
 #[cfg(target_os = "linux")]
 fn windowless(backends: wgpu::Backends, flags: wgpu::InstanceFlags) -> Option<wgpu::Instance> {
     type Vulkan = wgpu::hal::api::Vulkan;

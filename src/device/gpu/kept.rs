@@ -1,14 +1,14 @@
-//! Files that only this program writes, and reads whole or not at all.
+//! The format of cache files: a header and data that is accepted only as a whole.
 //!
-//! In: bytes, what they are of. Out: a file's bytes, and back. Must hold: what another driver, or another version of a
-//! form, left is not taken, and a damaged file neither.
+//! In: data, and the adapter to which it belongs. Out: a file's bytes, and the reverse. Must hold: data of another
+//! driver, of another version of the format, or of a damaged file is not accepted.
 
 use std::hash::Hasher;
 
-/// A file's first bytes: what it is, and the version of its form.
+/// The first bytes of a file: its type and the version of its format.
 pub(super) type Magic = [u8; 24];
 
-/// The bytes with what tells them from any others: magic, a number of adapter, driver and bytes, their length.
+/// The data after a header: magic, a hash of adapter, driver and data, and the length.
 pub(super) fn wrapped(magic: &Magic, data: &[u8], about: &wgpu::AdapterInfo) -> Vec<u8> {
     let mut file = Vec::with_capacity(magic.len() + 16 + data.len());
     file.extend_from_slice(magic);
@@ -36,7 +36,8 @@ pub(super) fn unwrapped(
 }
 
 fn number(data: &[u8], about: &wgpu::AdapterInfo) -> u64 {
-    // Another compiler of this program may hash otherwise: then the file begins anew, once.
+    // The hash may differ if another compiler version built this program. The file is then not accepted, and written
+    // again.
     let mut hasher = std::hash::DefaultHasher::new();
     for words in [&about.name, &about.driver, &about.driver_info] {
         hasher.write(words.as_bytes());

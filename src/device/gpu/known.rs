@@ -1,8 +1,9 @@
-//! The shaders that earlier runs needed, kept on disk, so that a start can compile them before the program asks.
+//! Stores on disk which shaders earlier runs needed, so that a new process can compile them before they are needed.
 //!
-//! In: the text of each shader that is compiled. Out: the texts that most runs needed. A file that is missing, of
-//! another driver or damaged is no error: nothing is known then. Must hold: a shader counts once a run; the file holds
-//! at most [`TEXTS_MAX`] texts, and [`BYTES_MAX`] bytes of them, those of the most runs; a run notes at most twice as many.
+//! In: the text of each shader that is compiled. Out: the texts that most runs needed. A file that is missing, damaged
+//! or of another driver is no error: no shader is known then. Must hold: a shader counts once per run; the file holds
+//! at most [`TEXTS_MAX`] texts and [`BYTES_MAX`] bytes, those that the most runs needed; in memory there are at most
+//! twice as many.
 
 use super::kept::{self, Magic};
 use super::pipelines::Given;
@@ -14,12 +15,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 const MAGIC: &Magic = b"tidemill shaders, 1\n\n\n\n\n";
-/// Texts that are kept.
+/// Most texts in the file.
 const TEXTS_MAX: usize = 512;
-/// Bytes of texts that are kept.
+/// Most bytes of texts in the file.
 const BYTES_MAX: usize = 4 << 20;
 
-/// A shader, and what its pipeline is given.
+/// A shader's text, and the interface of its pipeline.
 pub(super) type Shader = (Given, Arc<str>);
 
 /// In how many runs a shader was needed, and whether this run is one of them.
@@ -38,7 +39,7 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// What is known for an adapter; `None` where the user has no folder for it.
+    /// The known shaders of an adapter; `None` if the user has no cache folder.
     pub(super) fn open(about: &wgpu::AdapterInfo) -> Option<Known> {
         Some(Known::at(folder()?, about))
     }
@@ -56,7 +57,7 @@ impl Known {
         Known { file, about: about.clone(), shaders, is_new: AtomicBool::new(false) }
     }
 
-    /// This run needs a shader.
+    /// Notes that this run needs a shader.
     pub(super) fn needed(&self, given: Given, wgsl: &str) {
         let mut shaders = self.shaders.lock();
         let shader = (given, wgsl.into());
@@ -70,7 +71,7 @@ impl Known {
         }
     }
 
-    /// The shaders of the most runs, at most so many, and none that this run needed already.
+    /// At most `most` shaders that this run has not needed yet, those of the most runs first.
     pub(super) fn most_needed(&self, most: usize) -> Vec<Shader> {
         let shaders = self.shaders.lock();
         let known = by_need(&shaders).into_iter().filter(|(_, need)| !need.now);
@@ -82,7 +83,7 @@ impl Known {
         self.shaders.lock().get(shader).is_some_and(|need| need.now)
     }
 
-    /// Writes what this run learned. A failure costs compilations at the next start, no more.
+    /// Updates the file. A failure only means that the next start cannot compile these shaders in advance.
     pub(super) fn keep(&self) {
         if !self.is_new.swap(false, Relaxed) {
             return;
@@ -94,7 +95,7 @@ impl Known {
     }
 }
 
-/// The shaders, those of the most runs first; of equals, in the order of their texts.
+/// The shaders, those of the most runs first, then in the order of their texts.
 fn by_need(shaders: &FxHashMap<Shader, Need>) -> Vec<(&Shader, &Need)> {
     let mut sorted: Vec<_> = shaders.iter().collect();
     sorted.sort_by(|a, b| b.1.runs.cmp(&a.1.runs).then_with(|| a.0.1.cmp(&b.0.1)));

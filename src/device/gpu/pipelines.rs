@@ -1,7 +1,7 @@
-//! Pipelines: one a kernel structure or library pass, compiled once a device, from any thread.
+//! Pipelines: one for each kernel structure or library pass, compiled once per device, on any thread.
 //!
-//! In: plans (ahead of time) and launches (at the latest). Out: pipelines and their layouts. A pipeline that fails
-//! to compile is not remembered: its region fails with the compiler's words, and the next one asks again.
+//! In: plans (ahead of time) and launches (at the latest). Out: pipelines and their layouts. A failed compilation is
+//! not cached: its region fails with the compiler's message, and the next region tries again.
 
 use super::driver_cache::DriverCache;
 use super::known::{Known, Shader};
@@ -51,7 +51,7 @@ impl Hash for Key {
     }
 }
 
-/// What a pipeline is given beside its grid.
+/// The interface of a pipeline: its bindings and immediates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Given {
     /// Storage buffers after the parameters.
@@ -62,22 +62,22 @@ pub(super) struct Given {
 
 /// A layout: parameters, then so many read-write storage buffers.
 pub(super) struct Layout {
-    /// Of bind group 0.
+    /// The layout of bind group 0.
     pub(super) group: wgpu::BindGroupLayout,
     pipeline: wgpu::PipelineLayout,
 }
 
 /// A compiled pipeline.
 pub(super) struct Pipeline {
-    /// It.
+    /// The wgpu pipeline.
     pub(super) pipeline: wgpu::ComputePipeline,
     /// Its layout.
     pub(super) layout: Arc<Layout>,
-    /// What it is given.
+    /// Its interface.
     pub(super) given: Given,
 }
 
-/// One key's place: locked while somebody compiles it, so that nobody compiles it twice.
+/// The cache entry of a key. It is locked during compilation, so that no other thread compiles the same pipeline.
 type Place = Arc<Mutex<Option<Arc<Pipeline>>>>;
 
 /// The pipelines of one device.
@@ -85,7 +85,7 @@ type Place = Arc<Mutex<Option<Arc<Pipeline>>>>;
 pub(super) struct Pipelines {
     layouts: Mutex<FxHashMap<Given, Arc<Layout>>>,
     places: Mutex<FxHashMap<Key, Place>>,
-    /// What was compiled before anybody needed it, until somebody does.
+    /// Pipelines that were compiled in advance and not used yet.
     warm: Mutex<FxHashMap<Shader, Place>>,
 }
 
@@ -134,13 +134,13 @@ impl Pipelines {
         Ok(pipeline)
     }
 
-    /// The pipeline of a shader that was compiled before; who asks while it is compiled waits for it.
+    /// The pipeline of a shader that was compiled in advance. Waits if it is being compiled.
     fn take_warm(&self, given: Given, wgsl: &str) -> Option<Arc<Pipeline>> {
         let place = self.warm.lock().remove(&(given, wgsl.into()))?;
         place.lock().take()
     }
 
-    /// Compiles a shader that nobody asked for yet. One that does not compile is left to who asks.
+    /// Compiles a shader in advance. An error is ignored here; it is reported when the shader is needed.
     fn warm(&self, maker: &Maker, at: &Station, shader: Shader) {
         let (given, wgsl) = shader.clone();
         let place = Place::default();
@@ -200,8 +200,8 @@ fn make_layout(gpu: &Gpu, given: Given) -> Result<Layout> {
     })
 }
 
-/// Which checks are injected into shaders: all in debug builds. In release builds generated kernels clamp what
-/// comes from data themselves and bound their loops, but rely on the checks of integer divisions.
+/// The runtime checks that wgpu injects into shaders. Debug builds have all. In release builds, generated kernels clamp
+/// indices from data and bound their loops themselves, but rely on the checks of integer divisions.
 fn runtime_checks() -> wgpu::ShaderRuntimeChecks {
     let mut checks = wgpu::ShaderRuntimeChecks::checked();
     if !cfg!(debug_assertions) {
@@ -240,32 +240,32 @@ fn compile(at: &Station, layout: &Layout, wgsl: &str) -> Result<wgpu::ComputePip
     })
 }
 
-/// What compiling needs beside the device.
+/// What compilation needs besides the device.
 pub(super) struct Maker {
-    /// Where the text comes from.
+    /// The source of shader texts.
     pub(super) shaders: Arc<dyn Shaders>,
-    /// Where compilations are counted.
+    /// The counters of compilations.
     pub(super) counters: Arc<Counters>,
     /// log2 of the 32-bit elements that one binding spans.
     pub(super) span_shift: u32,
 }
 
-/// A device with its pipelines: what changes when a lost one is replaced.
+/// A device with its pipelines and rings: everything that is replaced when a device is lost.
 pub(super) struct Station {
     /// The device.
     pub(super) gpu: Gpu,
     /// Its pipelines.
     pub(super) pipelines: Pipelines,
-    /// Memory that users fill for it.
+    /// Mapped memory that users fill for it.
     pub(super) uploads: Uploads,
-    /// What its driver compiled, on disk.
+    /// The driver's compiled pipelines, on disk.
     pub(super) driver_cache: Option<DriverCache>,
     /// The shaders that runs need, on disk.
     pub(super) known: Option<Known>,
 }
 
 impl Station {
-    /// Keeps on disk what was compiled.
+    /// Stores compiled pipelines and needed shaders on disk.
     pub(super) fn keep(&self) {
         if let Some(cache) = &self.driver_cache {
             cache.keep();
@@ -276,10 +276,11 @@ impl Station {
     }
 }
 
-/// The device that stands at present, `None` once it was lost for good.
+/// The current device; `None` once it is lost for good or its runtime has ended.
 pub(super) type Current = Arc<RwLock<Option<Arc<Station>>>>;
 
-/// Compiles the shaders that most earlier runs needed, at most so many, one after the other, until the device is gone.
+/// Compiles, one after the other, at most `most` of the shaders that earlier runs needed most often. Stops when the
+/// device is gone.
 pub(super) fn warm_up(current: &Current, maker: &Maker, most: usize) {
     let station = || current.read().clone();
     let shaders = station().and_then(|at| Some(at.known.as_ref()?.most_needed(most))).unwrap_or_default();
@@ -291,11 +292,11 @@ pub(super) fn warm_up(current: &Current, maker: &Maker, most: usize) {
     }
 }
 
-/// Compiles ahead of time.
+/// Compiles pipelines of plans before they are dispatched.
 pub(super) struct GpuCompiler {
-    /// On this device.
+    /// The device.
     pub(super) current: Current,
-    /// With these.
+    /// The source of shaders, and the counters.
     pub(super) maker: Arc<Maker>,
 }
 
@@ -308,8 +309,8 @@ impl GpuCompiler {
         launch.uses.iter().map(|u| if u.tiled { 1 } else { of(u.buffer) }).collect()
     }
 
-    /// Whether the device still stands: after its runtime has ended, what was not begun is not compiled.
-    fn stands(&self) -> bool {
+    /// Whether the device still exists.
+    fn serves(&self) -> bool {
         self.current.read().is_some()
     }
 
@@ -322,7 +323,7 @@ impl GpuCompiler {
                 let passes = self.maker.shaders.passes(library, &segments, self.maker.span_shift)?;
                 passes
                     .par_iter()
-                    .filter(|_| self.stands())
+                    .filter(|_| self.serves())
                     .try_for_each(|pass| pipelines.pass(&self.maker, station, pass, &segments).map(drop))
             }
         }
@@ -338,14 +339,16 @@ fn launches(plan: &Plan) -> impl Iterator<Item = &Arc<Launch>> {
 
 impl Compiler for GpuCompiler {
     fn prepare(&self, plan: &Plan) -> Result<()> {
-        // Without a device there is nothing to compile for; the batch says so.
+        // Without a device there is nothing to compile. The batch will fail with the error.
         let Some(station) = self.current.read().clone() else { return Ok(()) };
-        // Kernels that the plan has several times are compiled once: their place is locked meanwhile. Whoever holds one
-        // waits for nobody, so that a thread which takes up another launch while it waits cannot wait for itself.
+        // A kernel that the plan contains several times is compiled once, because its cache entry is locked meanwhile.
+        // A thread that holds an entry waits for nothing, so a worker that takes up another launch while it waits
+        // cannot deadlock with itself.
         let launches: Vec<&Arc<Launch>> = launches(plan).collect();
-        launches.par_iter().filter(|_| self.stands()).try_for_each(|launch| {
+        launches.par_iter().filter(|_| self.serves()).try_for_each(|launch| {
             match self.prepare_launch(&station, plan, launch) {
-                // As without a device: only a batch makes the device's thread look for another one.
+                // Treated like a missing device: the batch will fail, and that makes the queue thread replace the
+                // device.
                 Err(error) if error.kind() == ErrorKind::DeviceLost => Ok(()),
                 made => made.map_err(|error| {
                     let (op, site) = launch.blame;

@@ -1,7 +1,7 @@
 //! First pass over a batch: allocations are made, ids become buffers, launches become pipelines, bindings and
-//! parameters. Nothing is encoded yet, so whatever is missing or runs out fails before it can do harm.
+//! parameters. Nothing is encoded yet, so a missing or exhausted resource fails the batch before any of it has run.
 //!
-//! In: a batch. Out: steps in order, one block of parameters, and where each readback will land.
+//! In: a batch. Out: steps in order, one block of parameters, and the destination of each readback.
 
 use super::bind::{BindGroups, Bound};
 use super::buffers::Buffers;
@@ -19,7 +19,8 @@ use std::sync::Arc;
 
 /// Parameter blocks begin at multiples of this: the largest alignment of a dynamic offset there is.
 const PARAMS_ALIGN: u64 = 256;
-/// Readbacks up to this size share one buffer and are copied out of it; larger ones are handed out as views.
+/// Readbacks up to this size share one buffer and are copied out of it. Larger ones are given to the user as views of
+/// mapped memory.
 const SHARED_BYTES_MAX: u64 = 64 << 10;
 /// Pieces of the shared buffer begin at multiples of this.
 const SHARED_ALIGN: u64 = 16;
@@ -34,36 +35,36 @@ pub(super) struct Range {
     pub(super) bytes: u64,
 }
 
-/// One thing to encode.
+/// A step to encode.
 pub(super) enum Step {
-    /// Host elements to a buffer.
+    /// Copy host elements to a buffer.
     Upload {
-        /// From this buffer,
+        /// The host buffer.
         from: Arc<HostBuffer>,
-        /// elements from here, as many as `to` holds,
+        /// Its first element; as many are copied as `to` holds.
         first: u64,
-        /// to here.
+        /// The destination.
         to: Range,
     },
-    /// Zeros.
+    /// Fill with zeros.
     Zero(Range),
-    /// Device memory to device memory.
+    /// Copy device memory to device memory.
     Copy(Range, Range),
-    /// A kernel.
+    /// Run a kernel.
     Dispatch(Dispatch),
-    /// Device memory to the shared readback buffer, at this offset.
+    /// Copy device memory to the shared readback buffer, at this offset.
     LandShared(Range, u64),
-    /// Device memory to a readback buffer of its own, by its number.
+    /// Copy device memory to a readback buffer of its own, by its number.
     LandAlone(Range, usize),
-    /// Nothing to encode: from here on the name stands for another allocation, or for none.
+    /// Encode nothing: from here on, the name stands for another allocation, or for none.
     Forget(BufferId),
 }
 
 /// One dispatch.
 pub(super) struct Dispatch {
-    /// What runs.
+    /// The pipeline.
     pub(super) pipeline: Arc<Pipeline>,
-    /// What is bound after the parameters.
+    /// The buffers that are bound after the parameters.
     pub(super) bound: Arc<[Bound]>,
     /// Where its parameters are.
     pub(super) params: Params,
@@ -71,7 +72,7 @@ pub(super) struct Dispatch {
     pub(super) grid: [u32; 3],
     /// Its ops, for the timeline.
     pub(super) label: Arc<str>,
-    /// Whom to blame.
+    /// The op to blame if it fails.
     pub(super) blame: Blame,
 }
 
@@ -88,7 +89,7 @@ pub(super) enum Params {
     Immediate(std::ops::Range<usize>),
 }
 
-/// Where a readback lands.
+/// The destination of a readback.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     /// In the shared buffer, at this offset.
@@ -106,7 +107,7 @@ pub(super) struct Arrival {
     pub(super) dtype: DType,
     /// Elements.
     pub(super) elements: u64,
-    /// Where it lands.
+    /// Its destination.
     pub(super) place: Place,
 }
 
@@ -132,7 +133,7 @@ pub(super) struct Prepared {
     pub(super) staged_bytes: u64,
     /// Bytes of the shared readback buffer.
     pub(super) shared_bytes: u64,
-    /// Readback buffers of their own: bytes of each.
+    /// Bytes of each readback buffer that holds one value.
     pub(super) alone: Vec<u64>,
     /// Readbacks.
     pub(super) arrivals: Vec<Arrival>,
@@ -140,13 +141,13 @@ pub(super) struct Prepared {
     pub(super) faults: Vec<(u64, u32)>,
     /// Dispatches among the steps.
     pub(super) dispatches: u64,
-    /// Bytes that finished launches read and wrote.
+    /// Bytes that are read and written by the launches whose last tile is in this batch.
     pub(super) kernel_bytes: (u64, u64),
     /// Bytes copied from slot to slot.
     pub(super) copied_bytes: u64,
 }
 
-/// What preparing needs.
+/// The state that preparation needs.
 pub(super) struct Preparer<'a> {
     /// The device.
     pub(super) station: &'a Station,
@@ -154,7 +155,7 @@ pub(super) struct Preparer<'a> {
     pub(super) maker: &'a Maker,
     /// Allocations.
     pub(super) buffers: &'a mut Buffers,
-    /// Bind groups that frees must reach.
+    /// The cached bind groups, from which freed allocations are removed.
     pub(super) groups: &'a mut BindGroups,
 }
 
@@ -171,7 +172,7 @@ impl Preparer<'_> {
     /// Prepares a batch.
     ///
     /// # Errors
-    /// What failed, with the op to blame.
+    /// The first error, with the op to blame.
     pub(super) fn batch(mut self, batch: &Batch) -> Result<Prepared> {
         let mut out = Prepared::default();
         for (at, command) in batch.commands.iter().enumerate() {
@@ -229,7 +230,8 @@ impl Preparer<'_> {
         Ok(())
     }
 
-    /// Bind groups that name an allocation go: behind the dispatches before it, which make them (GPU-7).
+    /// Adds a step that removes the bind groups that name an allocation, after the earlier dispatches, which may create
+    /// such groups (GPU-7).
     fn forget(&mut self, buffer: BufferId, out: &mut Prepared) {
         match out.steps.is_empty() {
             true => self.groups.forget(buffer),
@@ -241,7 +243,7 @@ impl Preparer<'_> {
         Ok(Range { buffer: self.buffers.get(slot)?.clone(), offset: slot.offset, bytes: slot.bytes })
     }
 
-    /// The part of a slot that so many elements take.
+    /// The range of a slot that its first `elements` take.
     fn elements(&self, slot: &Slot, dtype: DType, elements: u64) -> Result<Range> {
         let range = self.range(slot)?;
         let bytes = elements * dtype.gpu_bytes() as u64;
@@ -331,7 +333,7 @@ impl Prepared {
             self.params.extend_from_slice(words);
         }
         let bytes = self.params.len() as u64 * 4 - at;
-        // Few sizes of windows, so that launches of different kernels share bind groups.
+        // Windows have few different sizes, so that launches of different kernels share bind groups.
         let window = bytes.next_power_of_two().max(PARAMS_ALIGN);
         self.params.resize(((at + bytes.max(4)).next_multiple_of(PARAMS_ALIGN) / 4) as usize, 0);
         self.params_bytes = self.params_bytes.max(at + window);
@@ -363,7 +365,7 @@ impl Prepared {
         self.arrivals.push(Arrival { transfer, dtype, elements, place });
     }
 
-    /// Sets bytes of the shared readback buffer aside.
+    /// Reserves bytes of the shared readback buffer.
     pub(super) fn shared(&mut self, bytes: u64) -> u64 {
         let at = self.shared_bytes;
         self.shared_bytes = (at + bytes).next_multiple_of(SHARED_ALIGN);

@@ -1,4 +1,4 @@
-//! What a device's arithmetic does, and what its launches and copies cost: asked of the device itself at its start.
+//! Probes a device at its start: the properties of its arithmetic, and the times of its launches and copies.
 //!
 //! In: an opened device that runs nothing else. Out: its float profile (one small kernel, every time) and its costs
 //! (measured once a driver, then kept in a file; a file that can't be read or written is no error).
@@ -22,8 +22,8 @@ const RESULTS: usize = 2 * PAIRS + 4;
 /// Invocations a workgroup of the measuring kernels.
 const GROUP: u64 = 256;
 
-/// Everything comes from a buffer, so that no compiler can fold it. The words beyond the pairs are
-/// `fma(a, a, c)`, a sum of subnormals, `-0 * 1`, and a normal minus a normal with a subnormal result.
+/// All operands come from a buffer, so that no compiler can fold constants. The words beyond the pairs are `fma(a, a,
+/// c)`, a sum of subnormals, `-0 * 1`, and a normal minus a normal with a subnormal result.
 const PROFILE_WGSL: &str = "
 @group(0) @binding(0) var<storage, read_write> data: array<f32>;
 @group(0) @binding(1) var<storage, read_write> results: array<u32>;
@@ -84,7 +84,7 @@ const ARITHMETIC_WIDE_OPERATIONS: u64 = 256;
 /// The float profile and the costs of an opened device.
 ///
 /// # Errors
-/// What wgpu reports, as `ErrorKind::Device`: a device that can't run the probe can't run anything.
+/// Errors of wgpu, as `ErrorKind::Device`: a device that cannot run the probe cannot run anything.
 pub(super) fn probe(opened: &Opened) -> Result<(FloatProfile, Costs)> {
     let unusable = |error: Error| Error::new(ErrorKind::Device, format!("its probe failed: {error}"));
     let profile = float_profile(&opened.gpu).map_err(unusable)?;
@@ -201,7 +201,8 @@ impl Reader {
         Ok(Reader { buffer: gpu.checked(|| gpu.device.create_buffer(&descriptor))? })
     }
 
-    /// Runs what `encode` encodes, brings the buffer to mapped memory, and returns what `take` makes of its bytes there.
+    /// Runs the commands of `encode`, copies the buffer to mapped memory, and returns the result of `take` on the bytes
+    /// there.
     fn read<T>(
         &mut self,
         gpu: &Gpu,
@@ -268,7 +269,7 @@ fn finish(gpu: &Gpu) -> Result<()> {
     }
 }
 
-/// The least of several durations of the same work, in seconds.
+/// The shortest of several runs of the same work, in seconds.
 fn least(times: usize, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     let mut best = f64::INFINITY;
     for _ in 0..times {
@@ -302,7 +303,8 @@ fn measure(opened: &Opened) -> Result<Costs> {
     let mut small = Reader::new(gpu, 256)?;
     let launch = least(5, || small.read(gpu, &target, |encoder| copy.run(encoder, 1, 1), |_| ()))?;
     let mut large = Reader::new(gpu, bytes)?;
-    // The first of each also touches the fresh memory. A gather reads what was brought where it lies.
+    // The first run of each also touches fresh memory. No copy out of mapped memory is measured, since a gather reads
+    // in place.
     let readback = least(3, || large.read(gpu, &target, |_| (), |_| ()))?;
     let mut filler = Filler::new(gpu, bytes)?;
     let upload = least(3, || filler.upload(gpu, &source))?;
@@ -334,7 +336,7 @@ fn measure(opened: &Opened) -> Result<Costs> {
 mod tests {
     use super::*;
 
-    /// What exact arithmetic yields for the probe's operands.
+    /// The results of exact arithmetic for the probe's operands.
     fn exact(operands: &[u32]) -> Vec<u32> {
         let value = |i: usize| f32::from_bits(operands[i]);
         let mut words: Vec<u32> = (0..PAIRS).map(|i| (value(2 * i) / value(2 * i + 1)).to_bits()).collect();

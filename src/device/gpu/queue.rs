@@ -41,15 +41,16 @@ use std::time::Duration;
 
 /// Bytes of the upload ring, on hardware and on software adapters.
 const STAGING_BYTES: (u64, u64) = (256 << 20, 64 << 20);
-/// Bytes of the memory that users fill for the device.
+/// Bytes of the mapped memory that users fill for the device, on hardware and on software adapters.
 const UPLOAD_BYTES: (u64, u64) = (2 << 30, 256 << 20);
-/// Bytes of free readback buffers that are kept.
+/// Bytes of free readback buffers that are kept, on hardware and on software adapters.
 const READBACK_BYTES: (u64, u64) = (512 << 20, 64 << 20);
-/// How long to look for the next instruction, and on the completion thread for the next flight, before sleeping. A
-/// program that awaits each result sends the next batch one trip after the last: what a thread saves by being awake, some
-/// 80 us on an H100's host, is a tenth of the longest trip for which it stays so.
+/// How long the queue thread polls for the next instruction, and the completion thread for the next submission, before
+/// they sleep. A program that awaits each result sends the next batch one round trip after the last. A thread that is
+/// still awake saves some 80 us (measured on the host of an H100), about a tenth of the longest round trip for which it
+/// stays awake.
 pub(super) const LOOK_FOR_WORK: Duration = Duration::from_micros(1000);
-/// Labels that a batch's name joins.
+/// Most kernel labels in a batch's name.
 const LABELS_MAX: usize = 4;
 
 /// The state of a GPU.
@@ -58,7 +59,7 @@ pub(super) struct Queue {
     index: usize,
     features: wgpu::Features,
     context: Context,
-    /// The device and all that belongs to it; `None` once it was lost for good.
+    /// The device, with its pipelines and rings; `None` once it was lost for good.
     standing: Option<(Arc<Station>, Tools)>,
     current: Current,
     generation: u32,
@@ -66,16 +67,16 @@ pub(super) struct Queue {
     maker: Arc<Maker>,
     pool: Arc<CopyPool>,
     work: Sender<Work>,
-    /// Generations that the completion thread found lost.
+    /// Receives the generations of the device that the completion thread found lost.
     losses: Receiver<u32>,
-    /// The completion thread, until somebody waits for it.
+    /// The completion thread, until it is joined.
     done: Option<JoinHandle<()>>,
     stamp_dispatches: bool,
-    /// Something of the current batch may have been submitted.
+    /// A part of the current batch may have been submitted.
     encoding: bool,
 }
 
-/// Sets an opened device up and starts its completion thread.
+/// Sets up an opened device and starts its completion thread.
 pub(super) fn start(
     opened: Opened,
     info: DeviceInfo,
@@ -125,7 +126,7 @@ pub(super) fn start(
     Ok(queue)
 }
 
-/// The upload ring of the device that stands at present.
+/// The upload ring of the current device.
 struct GpuUploads {
     current: Current,
 }
@@ -157,7 +158,7 @@ impl Backend for Queue {
         Some(Arc::new(GpuUploads { current: self.current.clone() }))
     }
 
-    /// The completion thread says which generation of the device it found lost.
+    /// The signals of the completion thread: each is the generation of a device that was lost.
     fn signals(&self) -> Receiver<u32> {
         self.losses.clone()
     }
@@ -178,7 +179,7 @@ impl Backend for Queue {
         buffers.into_iter().for_each(|buffer| self.free(buffer));
     }
 
-    /// Lets go of memory that lies free and was not needed lately.
+    /// Drops free memory that was not needed lately.
     fn trim(&mut self, all: bool) {
         let Some((station, tools)) = &mut self.standing else { return };
         tools.staging.trim(all);
@@ -187,7 +188,8 @@ impl Backend for Queue {
         if all {
             tools.bounce = None;
         }
-        // wgpu frees what was dropped when it is polled. A loss is found by the next batch, too.
+        // wgpu frees dropped buffers when it is polled. An error can be ignored, because the next batch finds a loss,
+        // too.
         let _ = station.gpu.poll();
     }
 
@@ -195,12 +197,12 @@ impl Backend for Queue {
         self.recover(generation)
     }
 
-    /// What flies is reported by the completion thread, which ends behind it.
+    /// The completion thread reports the batches in flight, and ends after them.
     fn finish(&mut self) {
-        // Nothing is compiled for it any more; a compilation that is under way holds the device until it ends.
+        // No new compilation is started. One that is under way keeps the device alive until it ends.
         *self.current.write() = None;
         if let Some((station, tools)) = self.standing.take_if(|(station, _)| !station.gpu.is_lost()) {
-            // The device goes last: whoever takes it finds it empty.
+            // The device is dropped last, so that the next runtime that takes it finds no buffers in it.
             self.buffers.clear();
             drop(tools);
             station.uploads.close();
@@ -212,13 +214,13 @@ impl Backend for Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        // A device that ends without being told to compiles nothing any more, either.
+        // This also stops compilations for a device that ends without `finish`.
         *self.current.write() = None;
     }
 }
 
 impl Queue {
-    /// Compiles, on a thread of its own, what the program is likely to need.
+    /// Starts a thread that compiles the shaders that the program is likely to need.
     fn warm_up(&self) -> Result<()> {
         let Some(most) = self.context.config.warm_up else { return Ok(()) };
         let (current, maker) = (self.current.clone(), self.maker.clone());
@@ -231,7 +233,7 @@ impl Queue {
         thread.spawn(run).map(drop).map_err(thread_error)
     }
 
-    /// Puts an opened device in its place.
+    /// Makes an opened device the current one.
     fn stand(&mut self, opened: Opened) -> Result<()> {
         let driver_cache = DriverCache::open(&opened);
         let known = Known::open(&opened.about);
@@ -274,7 +276,7 @@ impl Queue {
             self.rescue(batch);
             self.allocations_of(batch);
             let error = blamed(error, blame_from(&batch.commands, 0)).with_device(self.info.name.clone());
-            // Through the completion thread, so that batches are reported in order (GPU-2).
+            // The report goes through the completion thread, so that batches are reported in order (GPU-2).
             let _ = self.work.send(Work::Failed(batch.id, error));
         }
     }
@@ -290,8 +292,8 @@ impl Queue {
         self.execute(batch, began_ns, false)
     }
 
-    /// A batch that failed before any of it ran may carry other values on their way to host memory, whose slots it
-    /// gives away: those are read back all the same. What cannot be rescued fails with the batch.
+    /// Runs the readbacks of a batch that failed before any of it ran, for values of other batches, whose slots this
+    /// batch gives away. A readback that cannot be rescued fails with the batch.
     fn rescue(&mut self, batch: &Batch) {
         let commands = if self.encoding { Vec::new() } else { older_readbacks(&batch.commands) };
         if commands.is_empty() {
@@ -388,8 +390,8 @@ impl Queue {
         }
     }
 
-    /// Makes and drops what a failed batch should have, whether or not it got as far: batches that were sent before
-    /// its sender could know name what it makes.
+    /// Makes and drops all allocations of a failed batch, however far it got: later batches, which were sent before the
+    /// failure was known, name them.
     fn allocations_of(&mut self, batch: &Batch) {
         for command in &batch.commands {
             match command {
@@ -400,7 +402,7 @@ impl Queue {
         }
     }
 
-    /// Makes an allocation if it can be made; if not, whoever names it hears why.
+    /// Makes an allocation, or records why it cannot be made, for the batches that name it.
     fn allocate(&mut self, buffer: BufferId, bytes: u64) {
         let Some((station, tools)) = &mut self.standing else { return };
         if station.gpu.is_lost() {
@@ -408,7 +410,7 @@ impl Queue {
         }
         let make = || self.buffers.allocate(&station.gpu, buffer, bytes);
         drop(catch_unwind(AssertUnwindSafe(make)));
-        // The batch may have replaced it before it failed, and not have come to forget the old one.
+        // The batch may have replaced the allocation and failed before it removed bind groups of the old one.
         tools.groups.forget(buffer);
     }
 
@@ -419,7 +421,7 @@ impl Queue {
         self.buffers.free(buffer);
     }
 
-    /// A panic while a batch was prepared or encoded: only this batch fails, if the device still answers.
+    /// Handles a panic while a batch was prepared or encoded. If the device still answers, only this batch fails.
     fn panicked(&mut self, words: &str) -> Error {
         if let Some((station, _)) = &self.standing {
             station.gpu.doubt();
@@ -436,22 +438,22 @@ impl Queue {
         station.gpu.is_lost().then_some(station.gpu.generation)
     }
 
-    /// Fails what is in flight, and tries to open the adapter once more.
+    /// Waits until batches in flight have failed, and tries to open the adapter again.
     ///
     /// # Errors
-    /// The loss, and what came of it; none for a loss that was dealt with already.
+    /// The loss, with whether the device was replaced. `Ok` if this loss was handled already.
     fn recover(&mut self, generation: u32) -> Result<(), DeviceLoss> {
         let same = |(station, _): &mut (Arc<Station>, Tools)| station.gpu.generation == generation;
-        // A signal of a loss that was dealt with already finds another generation.
+        // If the loss was handled already, the current device has another generation.
         let Some((station, tools)) = self.standing.take_if(same) else { return Ok(()) };
         *self.current.write() = None;
-        // The completion thread fails all that flies on a lost device; it needs nothing from us for that (GPU-1).
+        // The completion thread fails all batches in flight on a lost device, without help from this thread (GPU-1).
         let (done, reached) = bounded(1);
         let _ = self.work.send(Work::Barrier(done));
         let _ = reached.recv();
         let error = station.gpu.loss_error();
         self.buffers.clear();
-        // What wgpu asserts of a device that goes down must not take this thread along.
+        // wgpu may panic on an assertion while a lost device is dropped. That must not end this thread.
         drop(catch_unwind(AssertUnwindSafe(move || drop((tools, station)))));
         self.generation += 1;
         let again = catch_unwind(AssertUnwindSafe(|| {

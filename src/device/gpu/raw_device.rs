@@ -1,6 +1,7 @@
-//! One opened wgpu device, and the two ways in which it speaks out of band: errors and its loss.
+//! One opened wgpu device, with its errors and its loss, which wgpu reports by scopes and callbacks.
 //!
-//! Must hold: GPU-3, GPU-6, GPU-9. A `Gpu` is never repaired: a lost one is replaced by another generation.
+//! Must hold: GPU-3, GPU-6, GPU-9. A lost `Gpu` is never repaired, but replaced by a new one with the next generation
+//! number.
 
 use super::finish::{Finish, State};
 use super::spare::{self, AdapterKey, Spare};
@@ -14,14 +15,14 @@ use std::time::{Duration, Instant};
 
 /// How long the device may take to answer after a panic.
 pub(super) const HEALTH_WAIT: Duration = Duration::from_secs(10);
-/// How long [`Gpu::wait_idle`] looks before it rests.
+/// How long [`Gpu::wait_idle`] polls before it sleeps in between.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Devices in use by runtimes of this process. One that is of no use any more is destroyed where it is the last, and left
-/// alone beside others: destroying it could stop them (`spare.rs`).
+/// The number of devices in use by runtimes of this process. A broken device is destroyed only when no other is in use,
+/// because destroying it could stop the others (`spare.rs`).
 pub(super) static IN_USE: AtomicUsize = AtomicUsize::new(0);
 
-/// Set once, by whoever first learns that the device is gone.
+/// Set once, when the loss of the device is first noticed.
 #[derive(Debug, Default)]
 pub(super) struct Loss {
     lost: AtomicBool,
@@ -47,7 +48,7 @@ pub(super) struct Gpu {
     pub(super) device: wgpu::Device,
     /// Its only queue.
     pub(super) queue: wgpu::Queue,
-    /// Counts the devices that stood in this place.
+    /// The number of devices that were lost and replaced before this one.
     pub(super) generation: u32,
     /// Its name, for errors.
     pub(super) name: String,
@@ -55,11 +56,11 @@ pub(super) struct Gpu {
     pub(super) buffer_bytes_max: u64,
     /// Whether and why it is lost.
     loss: Arc<Loss>,
-    /// The adapter that it is of.
+    /// Its adapter.
     adapter: AdapterKey,
-    /// Its runtime has ended as it was told to.
+    /// Its runtime has ended regularly.
     left: AtomicBool,
-    /// A panic within wgpu was seen: it may go on, but serves no other runtime.
+    /// A panic happened inside of wgpu. Its runtime may go on with the device, but no other runtime gets it.
     doubtful: AtomicBool,
     /// A test wants the next poll to panic.
     #[cfg(any(test, feature = "testing"))]
@@ -67,7 +68,7 @@ pub(super) struct Gpu {
 }
 
 impl Gpu {
-    /// Wraps a fresh device and listens for its loss and its uncaught errors.
+    /// Wraps a new device and registers callbacks for its loss and for uncaught errors.
     pub(super) fn new(adapter: AdapterKey, device: wgpu::Device, queue: wgpu::Queue, generation: u32) -> Gpu {
         let loss = Arc::new(Loss::default());
         let heard = loss.clone();
@@ -75,7 +76,7 @@ impl Gpu {
         device.set_device_lost_callback(move |reason, message| {
             heard.mark(&format!("{message} ({reason:?})"));
         });
-        // Whatever no scope caught (an unmapping after a loss, say) has no batch to blame and must not panic.
+        // An error outside of any scope (such as unmapping after a loss) belongs to no batch and must not panic.
         device.on_uncaptured_error(Arc::new(|error: wgpu::Error| {
             tracing::error!(target: "tidemill::gpu", "uncaptured wgpu error: {error}");
         }));
@@ -107,14 +108,14 @@ impl Gpu {
         self.loss.mark(reason);
     }
 
-    /// Why it is gone, as an error.
+    /// The error with the reason of the loss.
     pub(super) fn loss_error(&self) -> Error {
         let reason = self.loss.reason.lock().clone().unwrap_or_else(|| "no reason given".to_owned());
         Error::new(ErrorKind::DeviceLost, format!("the device was lost: {reason}")).with_device(self.name.clone())
     }
 
-    /// Runs calls of wgpu and returns what they reported out of band as an error: memory that ran out as
-    /// `OutOfMemory`, a loss as `DeviceLost`, everything else as `Internal` with wgpu's words.
+    /// Runs wgpu calls inside error scopes, and returns the errors that the scopes caught: exhausted memory as
+    /// `OutOfMemory`, a loss as `DeviceLost`, everything else as `Internal` with wgpu's message.
     ///
     /// Error scopes belong to a thread: `work` must not hand calls to another one.
     pub(super) fn checked<T>(&self, work: impl FnOnce() -> T) -> Result<T> {
@@ -135,7 +136,7 @@ impl Gpu {
         }
     }
 
-    /// wgpu's error as ours.
+    /// Converts an error of wgpu.
     fn error(&self, error: &wgpu::Error) -> Error {
         let error = match error {
             wgpu::Error::OutOfMemory { .. } => Error::new(ErrorKind::OutOfMemory, "the device's memory is exhausted"),
@@ -160,14 +161,14 @@ impl Gpu {
         if self.is_lost() { Err(self.loss_error()) } else { Ok(()) }
     }
 
-    /// One poll; the words of the panic that it ended in. What else it finds comes by callbacks.
+    /// Polls once. The error is the message of a panic inside of wgpu; other results come by callbacks.
     fn poll_once(&self) -> std::result::Result<(), String> {
         let poll = || {
             #[cfg(any(test, feature = "testing"))]
             if self.poll_panics.swap(false, Ordering::Relaxed) {
                 panic!("a panic was injected into a poll");
             }
-            // An error is a loss, of which the callback tells.
+            // An error means a loss, which the callback reports.
             let _ = self.device.poll(wgpu::PollType::Poll);
         };
         catch_unwind(AssertUnwindSafe(poll)).map_err(|panic| {
@@ -176,7 +177,7 @@ impl Gpu {
         })
     }
 
-    /// Waits until a submission has finished, looking at it for a while before it sleeps.
+    /// Waits until a submission has finished: polls for a while, and then sleeps in between.
     pub(super) fn wait(&self, finish: &Finish, eager: &mut Eager) -> Result<()> {
         let (mut look, began) = (eager.begin(), Instant::now());
         loop {
@@ -188,7 +189,8 @@ impl Gpu {
                 }
                 State::Flying if look.again() => {}
                 State::Flying => finish.rest(began.elapsed()),
-                // Its callback went down with a panic. If the device is idle, the submission has finished all the same.
+                // The callback was lost by a panic. If the device becomes idle, the submission has finished all the
+                // same.
                 State::Forgotten if self.wait_idle(HEALTH_WAIT) => return Ok(()),
                 State::Forgotten => self.mark_lost("it does not answer after a callback was lost"),
             }
@@ -209,24 +211,24 @@ impl Gpu {
                 (State::Done, _) => return !self.is_lost(),
                 (State::Forgotten, _) => return false,
                 (State::Flying, waited) if waited > timeout => return false,
-                // What is measured ends soon, and a rest would be measured with it.
+                // Measured work ends soon, and a sleep would be included in the measurement.
                 (State::Flying, waited) if waited < LOOK => std::thread::yield_now(),
                 (State::Flying, waited) => finish.rest(waited),
             }
         }
     }
 
-    /// Says that its runtime has ended as it was told to: another one may take it.
+    /// Called when its runtime has ended regularly: another runtime may take the device.
     pub(super) fn leave(&self) {
         self.left.store(true, Ordering::Relaxed);
     }
 
-    /// Says that there was a panic over it.
+    /// Called after a panic inside of wgpu.
     pub(super) fn doubt(&self) {
         self.doubtful.store(true, Ordering::Relaxed);
     }
 
-    /// Makes the next poll panic, as a defect of wgpu would.
+    /// Makes the next poll panic, like a bug in wgpu.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn inject_poll_panic(&self) {
         self.poll_panics.store(true, Ordering::Relaxed);
@@ -234,11 +236,11 @@ impl Gpu {
 }
 
 impl Drop for Gpu {
-    /// Nothing of its runtime uses it any more: where nothing was wrong with it, it serves another one, which hears of
-    /// its errors then.
+    /// Called when the runtime does not use the device any more. If nothing was wrong with it, it is kept for the next
+    /// runtime.
     fn drop(&mut self) {
         IN_USE.fetch_sub(1, Ordering::SeqCst);
-        // What is due for release is released before it waits.
+        // A last poll frees what is due, before the device is kept.
         let serves = self.left.load(Ordering::Relaxed)
             && !self.is_lost()
             && self.poll_once().is_ok()
@@ -249,7 +251,7 @@ impl Drop for Gpu {
             spare::keep(Spare { adapter: self.adapter.clone(), device, queue, loss: self.loss.clone() });
             spare::destroy_ended();
         } else {
-            // Its buffers are freed, destroyed or not.
+            // Its buffers are freed in any case.
             spare::end(device, queue);
         }
     }

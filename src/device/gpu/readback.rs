@@ -1,7 +1,8 @@
-//! The readback ring: buffers that results are copied to, mapped after the submission, and handed out as views.
+//! The readback ring: buffers to which results are copied; they are mapped after the submission, and given to users as
+//! views.
 //!
-//! Must hold: GPU-4; a view that is held keeps its buffer and nothing else: the ring grows meanwhile. Free
-//! buffers are kept up to a bound, and as long as they are used now and then.
+//! Must hold: GPU-4; a view that a user holds keeps only its own buffer, and the ring grows meanwhile. Free buffers are
+//! kept up to a bound, and dropped if they are not used for a while.
 
 use super::raw_device::Gpu;
 use crate::error::{Error, ErrorKind, Result};
@@ -13,7 +14,7 @@ use std::sync::{Arc, Weak};
 
 /// The least size of a buffer.
 const BYTES_MIN: u64 = 16 << 10;
-/// Above this, sizes are multiples of it instead of powers of two.
+/// Sizes above this are multiples of it; smaller ones are powers of two.
 const ROUND_BYTES: u64 = 8 << 20;
 
 /// The ring.
@@ -32,9 +33,9 @@ pub(super) struct Landing {
     home: Weak<Shared>,
 }
 
-/// A mapped landing: the bytes that arrived.
+/// A mapped readback buffer with the data that arrived.
 pub(super) struct MappedView {
-    // Dropped, and the buffer unmapped, before the landing goes home.
+    // Dropped, and the buffer unmapped, before the buffer returns to the ring.
     view: Option<wgpu::BufferView>,
     landing: Option<Landing>,
 }
@@ -45,7 +46,7 @@ impl Readbacks {
         Readbacks { shared: Arc::new(Shared { free: Mutex::new(Shelf::new(counters)), bytes_max }) }
     }
 
-    /// Lets go of free buffers that were not needed since the last call, in steps, or of all.
+    /// Drops free buffers: in steps, those that were not needed since the last call; or all.
     pub(super) fn trim(&self, all: bool) {
         let gone = self.shared.free.lock().trim(all);
         drop(gone);
@@ -96,7 +97,7 @@ impl Landing {
         }
     }
 
-    /// Keeps it for the next readback. It must not be mapped.
+    /// Returns the buffer to the ring. It must not be mapped.
     pub(super) fn keep(self) {
         let Some(home) = self.home.upgrade() else { return };
         let size = self.buffer.size();

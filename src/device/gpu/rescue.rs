@@ -1,7 +1,7 @@
-//! What can be saved of a batch that failed before any of it ran.
+//! Finds the readbacks that can be saved of a batch that failed before any of it ran.
 //!
-//! In: its commands. Out: those that bring values to host memory which the batch only carries: their bytes are
-//! still in their slots. Must hold: nothing is brought that the batch itself was to write.
+//! In: its commands. Out: the readbacks of values that earlier batches made, whose bytes are still in their slots. Must
+//! hold: no slot is read back that the batch itself was to write before.
 
 use crate::contract::batch::{Command, Slot};
 use crate::ids::BufferId;

@@ -1,4 +1,4 @@
-//! Where WGSL comes from: the kernels' writers, or, in tests, hand-written text.
+//! Sources of WGSL: the writers in `kernels/` or, in tests, hand-written text.
 //!
 //! In: programs and their sizes. Out: text, parameters, grids. Knows no device.
 
@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Libraries whose passes are remembered.
+/// Most library kernels whose passes are cached.
 const PASSES_MAX: usize = 32;
 
 /// One dispatch of a generated kernel.
@@ -28,7 +28,7 @@ pub(super) trait Shaders: Send + Sync {
     /// The module of a generated kernel.
     fn kernel(&self, kernel: &Kernel) -> Result<String>;
 
-    /// Parameter words that a generated kernel takes as immediates; 0 where they are in binding 0.
+    /// Parameter words that a generated kernel takes as immediates; 0 if its parameters are in binding 0.
     fn immediate_words(&self, kernel: &Kernel) -> u32;
 
     /// The dispatches that cover a tile of a launch.

@@ -1,19 +1,19 @@
-//! Devices that runtimes have left, for those that come.
+//! Keeps the GPU devices of runtimes that have ended, for later runtimes of the process.
 //!
-//! In: the device of a runtime that has ended as it was told to, when the last that used it lets it go. Out: the same,
-//! to whoever opens that adapter with the same features. A device that works is not destroyed while the process lives:
-//! making one takes half a second, and NVIDIA's driver (580.159) was seen to compute without end when devices were
-//! destroyed beside others, with its lock held (so one that is lost is left alone, too, where others are in use). What
-//! waits here holds no buffers but what its allocator keeps in reserve, and of each adapter and set of features there
-//! are never more than were in use at once.
+//! In: the device of a runtime that has ended regularly, once nothing uses it any more. Out: the same device, when a
+//! runtime opens that adapter with the same features. A working device is not destroyed while the process lives:
+//! creating one takes half a second, and NVIDIA's driver (580.159) was seen to loop for ever, with its lock held, when
+//! a device was destroyed while others existed. For the same reason, a lost device is not destroyed while others are in
+//! use. A kept device holds no buffers except its allocator's reserve. For each adapter and set of features, there are
+//! never more devices than were in use at the same time.
 
 use super::raw_device::{IN_USE, Loss};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What an adapter is known by, also when it is looked for anew after a loss: its number, which tells two of a kind apart,
-/// and what it says of itself.
+/// Identifies an adapter, also when adapters are enumerated again after a loss: its number, which distinguishes two of
+/// the same model, and its description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AdapterKey {
     pub(super) index: usize,
@@ -22,18 +22,18 @@ pub(super) struct AdapterKey {
 
 /// A device without a runtime.
 pub(super) struct Spare {
-    /// The adapter that it is of.
+    /// Its adapter.
     pub(super) adapter: AdapterKey,
     /// The device.
     pub(super) device: wgpu::Device,
     /// Its only queue.
     pub(super) queue: wgpu::Queue,
-    /// Hears of its loss also while it waits.
+    /// Set by the callback if the device is lost while it is kept here.
     pub(super) loss: Arc<Loss>,
 }
 
 static SPARES: Mutex<Vec<Spare>> = Mutex::new(Vec::new());
-/// Devices that serve nobody, beside others that are in use.
+/// Broken devices that cannot be destroyed yet, because others are in use.
 static ENDED: Mutex<Vec<(wgpu::Device, wgpu::Queue)>> = Mutex::new(Vec::new());
 
 /// Keeps a device that works and has nothing in flight.
@@ -41,7 +41,7 @@ pub(super) fn keep(spare: Spare) {
     SPARES.lock().push(spare);
 }
 
-/// The device of an adapter with just these features that was left last, if there is one that is not lost.
+/// The device of this adapter, with exactly these features, that was kept last and is not lost.
 pub(super) fn take(adapter: &AdapterKey, features: wgpu::Features) -> Option<Spare> {
     let mut spares = SPARES.lock();
     let lost = spares.extract_if(.., |spare| spare.loss.is_lost()).collect::<Vec<_>>();
@@ -52,14 +52,13 @@ pub(super) fn take(adapter: &AdapterKey, features: wgpu::Features) -> Option<Spa
     found
 }
 
-/// A device that serves nobody any more: destroyed with all such devices as soon as no other is in use, and left alone
-/// beside others.
+/// Takes a broken device. It is destroyed, with all others of this kind, as soon as no device is in use.
 pub(super) fn end(device: wgpu::Device, queue: wgpu::Queue) {
     ENDED.lock().push((device, queue));
     destroy_ended();
 }
 
-/// Destroys the devices that serve nobody, if no device is in use.
+/// Destroys the broken devices, if no device is in use.
 pub(super) fn destroy_ended() {
     if IN_USE.load(Ordering::SeqCst) == 0 {
         let ended = std::mem::take(&mut *ENDED.lock());

@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Chunk sizes: for parameters and small values, for middling ones, for bulk.
+/// Chunk sizes: for parameters and small values, for medium ones, for bulk data.
 const CLASS_BYTES: [u64; 3] = [64 << 10, 1 << 20, 8 << 20];
 /// Bytes that pieces in a shared chunk are aligned to.
 const PIECE_ALIGN: u64 = 16;
@@ -70,10 +70,10 @@ impl Staging {
         Staging { shared: Arc::new(Shared { state, returned: Condvar::new() }), bytes_max }
     }
 
-    /// Lets go of free chunks that were not needed since the last call, in steps, or of all.
+    /// Drops free chunks: in steps, those that were not needed since the last call; or all.
     pub(super) fn trim(&self, all: bool) {
         let gone = self.shared.state.lock().free.trim(all);
-        // Their drop takes the lock.
+        // Dropped outside of the lock, since their drop takes it.
         drop(gone);
     }
 
@@ -88,7 +88,8 @@ impl Staging {
                 drop(state);
                 return Chunk::open(memory).map(Some);
             }
-            // Free chunks of other sizes make way. They are dropped after the lock: their drop takes it.
+            // Free chunks of other sizes are dropped to make room, after the lock is released, since their drop takes
+            // it.
             let mut others: Vec<Memory> = Vec::new();
             let mut freed = 0;
             while state.bytes - freed + size > self.bytes_max {
@@ -105,7 +106,7 @@ impl Staging {
             state.bytes += size;
         }
         drop(dropped);
-        // From here on the share is given back by `Memory`'s drop, or by hand if there is no memory.
+        // From here on, `Memory`'s drop gives the share back; if there is no memory, the code below does.
         let made = gpu.checked(|| {
             gpu.device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some("staging"),
@@ -145,7 +146,7 @@ impl Chunk {
         CLASS_BYTES[self.memory.class] - self.used
     }
 
-    /// Sets `bytes` aside: their offset and where to write them. `None` if they don't fit.
+    /// Reserves `bytes`, and returns their offset and where to write them. `None` if they do not fit.
     ///
     /// The pointer is valid until the chunk is closed or dropped.
     pub(super) fn take(&mut self, bytes: u64) -> Option<(u64, NonNull<u8>)> {
@@ -173,12 +174,13 @@ impl Chunk {
 }
 
 impl ClosedChunk {
-    /// Maps it again and gives it back, at the first poll of the device after its submission has finished.
+    /// Requests that the chunk is mapped again. It returns to the ring at the first poll of the device after its
+    /// submission has finished.
     pub(super) fn reopen(self) {
         let memory = self.memory;
         let buffer = memory.buffer.clone();
         buffer.map_async(wgpu::MapMode::Write, .., move |mapped| {
-            // One that can't be mapped is dropped, which gives its share back.
+            // A chunk that cannot be mapped is dropped, which gives its share back.
             if let (Ok(()), Some(home)) = (mapped, memory.home.upgrade()) {
                 let size = CLASS_BYTES[memory.class];
                 let back = home.state.lock().free.put(size, memory);

@@ -1,16 +1,16 @@
-//! Memory that users fill and the device copies from: buffers that stay mapped from their making to their end.
+//! Mapped memory that users fill and from which the device copies: buffers that stay mapped for their whole life.
 //!
-//! In: requests for room, from any thread. Out: leases, which become the host data of arrays. Between the user's
-//! write and the device's copy nobody copies anything.
+//! In: requests for room, from any thread. Out: leases, which become the host data of arrays. There is no other copy
+//! between the user's write and the device's copy.
 //!
 //! wgpu refuses to submit copies from a buffer that it has mapped, and an array's host data must stay readable (for a
-//! gather, or for the host device) while the device copies. So these buffers are made and mapped below wgpu, where
-//! memory stays mapped for good, in memory that the CPU caches, and are handed to wgpu as buffers to copy from. Only
-//! Vulkan's are; elsewhere, and where the ring is full, there is no lease, and host memory does.
+//! gather, or for the host device) while the device copies. So these buffers are created and mapped by way of wgpu-hal,
+//! in memory that the CPU caches, and are given to wgpu as buffers to copy from. This is done for Vulkan only. With
+//! other APIs, or if the ring is full, there is no lease, and the caller uses host memory.
 //!
 //! Must hold: UPLOAD-1: a lease is written before it is shared, and never again. UPLOAD-2: the memory of a lease is
-//! leased again only after everybody has let go of it, and who submits a copy from it holds it until that is done.
-//! UPLOAD-3: leases and free buffers together take at most the ring's bound.
+//! leased again only after all references to it are dropped; a submission that copies from it holds a reference until
+//! it is done. UPLOAD-3: leases and free buffers together take at most the ring's bound.
 
 use super::raw_device::Gpu;
 use super::readback::size_class;
@@ -34,9 +34,9 @@ struct Shared {
 
 struct State {
     free: Shelf<Memory>,
-    /// Of leases and of free buffers.
+    /// Bytes of leases and of free buffers.
     bytes: u64,
-    /// The device's runtime has ended: nothing is kept.
+    /// The device's runtime has ended: free buffers are not kept.
     closed: bool,
 }
 
@@ -66,7 +66,7 @@ impl Uploads {
         Uploads { shared: Arc::new(Shared { state: Mutex::new(state), bytes_max }) }
     }
 
-    /// Lets go of free buffers that were not needed since the last call, in steps, or of all.
+    /// Drops free buffers: in steps, those that were not needed since the last call; or all.
     pub(super) fn trim(&self, all: bool) {
         let mut state = self.shared.state.lock();
         let gone = state.free.trim(all);
@@ -75,7 +75,7 @@ impl Uploads {
         drop(gone);
     }
 
-    /// Memory for `bytes`, with anything in it; `None` where the ring is full, or the device cannot do this.
+    /// Memory for `bytes`, with arbitrary contents; `None` if the ring is full, or the device does not support this.
     pub(super) fn lease(&self, gpu: &Gpu, bytes: usize) -> Option<Box<dyn MappedBytes>> {
         let size = size_class(bytes as u64);
         if bytes == 0 || size > gpu.buffer_bytes_max || gpu.is_lost() {
@@ -91,13 +91,13 @@ impl Uploads {
         Some(Box::new(Lease { memory: Some(memory), bytes, home: Arc::downgrade(&self.shared) }))
     }
 
-    /// Lets go of the free buffers, and from now on of each lease when it is dropped.
+    /// Drops the free buffers, and from now on each lease as soon as it ends.
     pub(super) fn close(&self) {
         self.shared.state.lock().closed = true;
         self.trim(true);
     }
 
-    /// The buffer that host data lies in, if it is of this ring.
+    /// The buffer that contains host data, if it belongs to this ring.
     pub(super) fn buffer_of(&self, data: &HostBuffer) -> Option<wgpu::Buffer> {
         let lease = data.mapped()?.as_any()?.downcast_ref::<Lease>()?;
         let own = std::ptr::eq(lease.home.as_ptr(), Arc::as_ptr(&self.shared));
@@ -112,7 +112,7 @@ impl Shared {
         if let Some((_, memory)) = state.free.take(size..=size) {
             return Some(Some(memory));
         }
-        // Free buffers of other sizes make way.
+        // Free buffers of other sizes are dropped to make room.
         let mut others = Vec::new();
         while state.bytes + size > self.bytes_max {
             let (other, memory) = state.free.take_largest()?;

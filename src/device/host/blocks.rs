@@ -1,11 +1,11 @@
-//! Blocks of host memory, kept when they are dropped: a fresh block costs a page fault every four
-//! kilobytes, which is more than most kernels spend on it.
+//! Blocks of host memory that are recycled. A new block costs a page fault for every 4 KiB, which takes longer than
+//! most kernels spend on the data.
 //!
-//! In: sizes. Out: aligned blocks that come back by themselves, whoever drops them last (a gathered array
-//! may be that).
+//! In: sizes. Out: aligned blocks, which return when their last reference is dropped (also that of a gathered array).
 //!
 //! Must hold:
-//! - HOST-1: what lies free is at most `kept_bytes_max`, and goes back to the system where nobody uses it for a while.
+//! - HOST-1: free blocks take at most `kept_bytes_max`, and are returned to the system if they are not used for a
+//!   while.
 
 use crate::bulk;
 use crate::error::{Error, ErrorKind, Result};
@@ -17,12 +17,12 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Smaller blocks are the allocator's business.
+/// Smaller blocks are not kept: the allocator recycles them itself.
 const KEPT_BYTES_MIN: usize = 64 << 10;
 /// Blocks from this size on lie on huge pages where the system has them.
 const HUGE_BYTES: usize = 2 << 20;
 
-/// The start of an allocation that nobody uses.
+/// The address of a free allocation.
 #[derive(Debug)]
 struct Address(NonNull<u8>);
 
@@ -37,7 +37,7 @@ pub(super) struct Blocks {
     counters: Arc<Counters>,
 }
 
-/// A block in use. Its content is whatever was there before.
+/// A block in use, with arbitrary initial contents.
 #[derive(Debug)]
 pub(super) struct Block {
     at: NonNull<u8>,
@@ -108,14 +108,14 @@ impl Blocks {
         release(at, bytes);
     }
 
-    /// Gives free blocks back to the system: those that were not needed since the last call in steps, or all, and then
-    /// what is dropped later, too, until a block is asked for again.
+    /// Returns free blocks to the system: in steps, those that were not needed since the last call; or all, and then
+    /// also blocks that are dropped before the next `take`.
     pub fn trim(&self, all: bool) {
         let gone = self.free.lock().trim(all);
         gone.into_iter().for_each(|(bytes, at)| release(at.0, bytes as usize));
     }
 
-    /// Gives all free blocks back to the system.
+    /// Returns all free blocks to the system.
     pub fn drop_free(&self) {
         self.trim(true);
     }

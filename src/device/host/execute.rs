@@ -1,9 +1,9 @@
-//! One batch on the host: its commands, in order.
+//! Runs the commands of a batch on the host, in order.
 //!
-//! In: commands. Out: readbacks, fault words, nanoseconds; a launch that takes long, to be run beside others; or the
-//! error of the first command that fails.
+//! In: commands. Out: readbacks, fault words, nanoseconds; a long launch, which the caller runs on another thread; or
+//! the error of the first command that fails.
 //!
-//! Must hold: HOST-4: whatever a kernel does, a panic too, ends as an error that names its op.
+//! Must hold: HOST-4: any failure of a kernel, a panic included, becomes an error that names its op.
 
 use super::lanes::Job;
 use super::table::Table;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::{Duration, Instant};
 
-/// What the commands of a batch leave behind.
+/// The results of a batch.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     /// Fault words that are set.
@@ -42,20 +42,20 @@ pub(super) struct Executor<'a> {
     pub context: &'a Context,
     pub table: &'a mut Table,
     pub pool: &'a Pool,
-    /// What a test makes go wrong: a panic in the first dispatch, or at the end where there is none.
+    /// Faults that a test injects: a panic in the first dispatch, or at the end if there is none.
     pub wrong: Wrong,
     pub done: Done,
-    /// What tells how long a launch takes.
+    /// The constants for estimating a launch.
     pub costs: &'a Costs,
-    /// From how many microseconds on a launch is run beside others.
+    /// A launch that is estimated to take at least this many microseconds runs on a thread of its own.
     pub long_us: f64,
 }
 
 impl Executor<'_> {
-    /// Runs commands up to a launch that takes long; the first that fails ends it.
+    /// Runs commands up to the first long launch, which is returned, or up to the first error.
     ///
     /// # Errors
-    /// Of memory, or `ErrorKind::Internal` with the words of a panic.
+    /// `ErrorKind::OutOfMemory`, or `ErrorKind::Internal` with the message of a panic.
     pub fn run(&mut self, commands: &mut impl Iterator<Item = Command>) -> Result<Option<Job>> {
         for command in commands {
             if let Some(job) = self.guarded(command)? {
@@ -71,7 +71,7 @@ impl Executor<'_> {
             Command::Dispatch { launch, .. } => Some(launch.blame),
             _ => None,
         };
-        // The table is left as it is: every allocation in it is whole, whatever is written there.
+        // After a panic, the table stays valid: every allocation is complete, whatever its contents.
         let done = catch_unwind(AssertUnwindSafe(|| self.command(command)));
         let result = done.unwrap_or_else(|panic| Err(panicked(&*panic)));
         result.map_err(|error| match blame {
@@ -130,7 +130,7 @@ impl Executor<'_> {
 
     fn copy(&mut self, from: Slot, to: Slot) -> Result<()> {
         let (target, room) = self.table.write(to.buffer, to.offset as usize, to.offset != 0)?;
-        // Last, since giving the target memory moves nothing of the source.
+        // The source is looked up last: making memory for the target does not move it.
         let (source, there) = self.table.read(from.buffer, from.offset as usize)?;
         let bytes = (from.bytes.min(to.bytes) as usize).min(there).min(room);
         // SAFETY: both hold that many bytes; two slots do not overlap, and `copy` would bear it.
@@ -162,7 +162,7 @@ impl Executor<'_> {
     /// Runs a launch on this thread.
     ///
     /// # Errors
-    /// What the kernel fails with.
+    /// The kernel's error.
     pub fn here(&mut self, job: &Job) -> Result<()> {
         let start = Instant::now();
         job.run(self.pool, &self.context.counters)?;
@@ -190,7 +190,7 @@ impl Executor<'_> {
         }
     }
 
-    /// The memory of each operand: what is written first gets memory of its own.
+    /// The memory of each operand. Operands that are written get memory of their own first (HOST-2).
     fn operands<'m>(
         &mut self,
         launch: &Launch,
@@ -234,7 +234,7 @@ impl Executor<'_> {
     }
 }
 
-/// Whether a launch is worth a thread of its own.
+/// Whether a launch takes long enough for a thread of its own.
 pub(super) fn is_long(launch: &Launch, long_us: f64, costs: &Costs) -> bool {
     launch.estimate_us(costs) >= long_us
 }
@@ -244,7 +244,7 @@ fn is_scratch(program: &Program, operand: usize) -> bool {
     matches!(program, Program::Kernel(kernel, _) if kernel.scratch == Some(operand as u16))
 }
 
-/// Whether a launch writes every element of an operand of so many bytes, so that nothing of before is needed.
+/// Whether a launch writes every element of an operand of this size, so that its earlier contents are not needed.
 fn overwrites(launch: &Launch, operand: usize, bytes: u64) -> bool {
     let natural = |kernel: &Kernel| {
         let elements = match launch.geometry {
@@ -270,7 +270,7 @@ fn internal(words: impl Into<String>) -> Error {
     Error::new(ErrorKind::Internal, words)
 }
 
-/// Of a kernel that panicked.
+/// The error of a kernel that panicked.
 pub(super) fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
     internal(format!("a worker panicked: {}", panic_words(panic)))
 }

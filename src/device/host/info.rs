@@ -1,4 +1,4 @@
-//! The host in numbers.
+//! The description of the host device.
 //!
 //! In: settings, threads, measured costs. Out: the host's [`DeviceInfo`].
 
@@ -7,9 +7,9 @@ use crate::contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Featu
 use crate::ids::DeviceId;
 use crate::kernels::target::FloatProfile;
 
-/// Assumed where the system does not say.
+/// The memory that is assumed if the system does not report it.
 const MEMORY_BYTES_ASSUMED: u64 = 4 << 30;
-/// No single allocation is larger.
+/// Largest size of a single allocation.
 const BUFFER_BYTES_MAX: u64 = 1 << 40;
 
 /// Describes the host device.
@@ -51,7 +51,8 @@ pub(super) fn describe(config: &Config, threads: usize, costs: Costs) -> DeviceI
     }
 }
 
-/// What its measured costs are kept under: other numbers of threads reach other rates, and so do unoptimised builds.
+/// The name under which its measured costs are stored. It includes the number of threads and whether the build is
+/// optimised, since both change the rates.
 pub(super) fn costs_name(threads: usize) -> String {
     let build = if cfg!(debug_assertions) { "-debug" } else { "" };
     format!("host-{}-{threads}-threads{build}", processor())

@@ -1,10 +1,10 @@
-//! Long launches, each on a thread of its own, so that the device's thread goes on with short ones.
+//! Runs long launches on threads of their own, so that the device's thread can run short ones meanwhile.
 //!
-//! In: launches with the memory that they use. Out: how they ended. Threads are started when they are first needed,
-//! each with workers of its own: who waits for a short launch's workers never waits for a long one's.
+//! In: launches with the memory that they use. Out: their results. Threads are started when they are first needed. Each
+//! has workers of its own, so that a short launch never waits for workers of a long one.
 //!
-//! Must hold: HOST-5: memory that a launch uses beside others is neither freed nor written to by anybody else until it
-//! has ended; the device's thread sees to that (`order.rs`).
+//! Must hold: HOST-5: while a long launch runs, no other batch frees or writes the memory that it uses; the device's
+//! thread ensures this (`order.rs`).
 
 use super::execute::panicked;
 use crate::contract::plan::{Launch, Program};
@@ -26,12 +26,12 @@ pub(super) struct Job {
     pub launch: Arc<Launch>,
     pub operands: SmallVec<[HostOperand<'static>; 8]>,
     pub words: Option<&'static [AtomicU32]>,
-    /// What a test holds it with.
+    /// Used by tests to hold the launch.
     pub hold: Latch,
 }
 
 impl Job {
-    /// Runs it here.
+    /// Runs the launch on the calling thread.
     ///
     /// # Errors
     /// What the kernel fails with.
@@ -49,7 +49,7 @@ impl Job {
     }
 }
 
-/// How a launch beside others ended.
+/// The result of a long launch.
 pub(super) struct Landed {
     pub batch: BatchId,
     pub launch: Arc<Launch>,
@@ -62,25 +62,25 @@ pub(super) struct Lanes {
     jobs: Sender<(BatchId, Job)>,
     mailbox: Receiver<(BatchId, Job)>,
     reports: Sender<Landed>,
-    /// How they ended.
+    /// Receives their results.
     pub landed: Receiver<Landed>,
     threads: Vec<JoinHandle<()>>,
     workers: usize,
     counters: Arc<Counters>,
-    /// What a test holds the first launch with.
+    /// Used by tests to hold the first launch.
     hold: Latch,
 }
 
 impl Lanes {
-    /// None yet; each will have so many workers.
+    /// No threads yet. Each thread will have `workers` workers.
     pub fn new(workers: usize, counters: Arc<Counters>, hold: Latch) -> Lanes {
         let (jobs, mailbox) = crossbeam_channel::unbounded();
         let (reports, landed) = crossbeam_channel::unbounded();
         Lanes { jobs, mailbox, reports, landed, threads: Vec::new(), workers, counters, hold }
     }
 
-    /// Runs a launch on a thread that has nothing else to do, with `busy` others; gives it back where the system has no
-    /// thread for it.
+    /// Starts a launch on an idle thread, while `busy` others run. Returns the launch if the system can start no thread
+    /// for it.
     pub fn start(&mut self, batch: BatchId, mut job: Job, busy: usize) -> Option<Job> {
         while self.threads.len() <= busy {
             let number = self.threads.len();
@@ -101,7 +101,7 @@ impl Lanes {
 
 impl Drop for Lanes {
     fn drop(&mut self) {
-        // Nobody else sends: the threads end.
+        // This drops the only sender, so the threads end.
         self.jobs = crossbeam_channel::unbounded().0;
         for thread in self.threads.drain(..) {
             let _ = thread.join();
@@ -116,7 +116,7 @@ fn work(mailbox: &Receiver<(BatchId, Job)>, reports: &Sender<Landed>, pool: &Poo
         let start = Instant::now();
         let done = catch_unwind(AssertUnwindSafe(|| job.run(pool, counters)));
         let result = done.unwrap_or_else(|panic| Err(panicked(&*panic)));
-        // The memory is nobody's but the table's from here on.
+        // From here on, only the table refers to the memory.
         let landed = Landed { batch, launch: job.launch, result, took: start.elapsed() };
         let _ = reports.send(landed);
     }

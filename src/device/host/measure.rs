@@ -1,8 +1,8 @@
-//! What the host's threads achieve, for the placement model.
+//! Measures the speed of the host's threads, for the cost model.
 //!
-//! In: the pool. Out: costs. Must hold: it takes some 100 milliseconds, most of them to get memory, and the figures are
-//! those of the better rounds, since whatever else the machine does can only make rounds longer. It runs once a machine:
-//! `device::costs` keeps the result.
+//! In: the pool. Out: costs. Must hold: it takes about 100 milliseconds, mostly to get memory. The figures are those of
+//! the faster rounds, because other load on the machine can only make rounds slower. It runs once per machine:
+//! `device::costs` stores the result.
 
 use crate::contract::device::Costs;
 use crate::graph::{ElementOp, Scalar};
@@ -11,7 +11,7 @@ use crate::kernels::element::host::{HostArg, apply};
 use crate::kernels::eval::Pool;
 use std::time::{Duration, Instant};
 
-/// Bytes that are copied, to as many: together more than the caches of a server hold.
+/// Bytes of the source of the copy, and of its destination. Together they exceed the caches of a server.
 const COPY_BYTES: usize = 64 << 20;
 /// Bytes a task copies.
 const COPY_TASK_BYTES: usize = 128 << 10;
@@ -19,12 +19,12 @@ const COPY_TASK_BYTES: usize = 128 << 10;
 const BLOCK: usize = 2048;
 /// Ops over the block, a task.
 const BLOCK_OPS: usize = 64;
-/// No round is begun after this.
+/// No further round starts after this time.
 const ROUNDS_TIME: Duration = Duration::from_millis(3);
 /// Rounds of one kind at most.
 const ROUNDS_MAX: usize = 32;
 
-/// Measures.
+/// Measures the host's costs.
 pub(super) fn measure(pool: &Pool) -> Costs {
     Costs {
         launch_us: launch_us(),
@@ -32,13 +32,13 @@ pub(super) fn measure(pool: &Pool) -> Costs {
         memory_gb_per_s: memory_gb_per_s(pool),
         f32_gop_per_s: gop_per_s(pool, Scalar::F32(0.999)),
         f64_gop_per_s: gop_per_s(pool, Scalar::F64(0.999)),
-        // Shared, not copied.
+        // Host memory is shared, not copied.
         upload_gb_per_s: 1e6,
         readback_gb_per_s: 1e6,
     }
 }
 
-/// Seconds of a round, at the end of the best quarter.
+/// Seconds of a round: the 25th percentile.
 fn seconds(mut round: impl FnMut()) -> f64 {
     let begin = Instant::now();
     let mut seconds = Vec::with_capacity(ROUNDS_MAX);
@@ -51,7 +51,7 @@ fn seconds(mut round: impl FnMut()) -> f64 {
     seconds[seconds.len() / 4]
 }
 
-/// The way of a batch to the device's thread and of its completion back: both wake a thread up.
+/// Microseconds for a batch to reach the device's thread and for its completion to return. Both wake a thread.
 fn launch_us() -> f64 {
     let (there, inbox) = crossbeam_channel::unbounded::<()>();
     let (outbox, back) = crossbeam_channel::unbounded::<()>();
@@ -70,7 +70,7 @@ fn launch_us() -> f64 {
     (seconds * 1e6).clamp(2.0, 50.0)
 }
 
-/// A kernel that does nothing, on all threads.
+/// Microseconds of a kernel that does nothing, on all threads.
 fn dispatch_us(pool: &Pool) -> f64 {
     let seconds = seconds(|| pool.run(pool.threads() * 2, true, |tasks| tasks.for_each(drop)));
     (seconds * 1e6).clamp(0.2, 100.0)

@@ -1,18 +1,16 @@
 //! The CPU as a device: the same plans on worker threads.
 //!
-//! In: batches. Out: reports. The driver's thread runs the batches as if in order; kernels spread over the
-//! worker pool, and long ones run on a thread of their own, while short batches that share no memory with them go on.
-//! A batch of a few microseconds may run on the thread of who sends it.
-//! Host data enters and leaves without a copy.
+//! In: batches. Out: reports. The driver's thread runs the batches as if in order; kernels spread over the worker pool,
+//! and long ones run on a thread of their own, while short batches that share no memory with them go on. A batch of a
+//! few microseconds may run on the thread that sends it. Host data enters and leaves without a copy.
 //!
 //! Must hold:
-//! - HOST-1: what lies free is bounded.
-//! - HOST-2: memory that anybody outside holds is never written.
+//! - HOST-1: free memory that is kept is bounded.
+//! - HOST-2: memory that a user or a gathered array refers to is never written.
 //! - HOST-3: an allocation has memory only from its first write on.
-//! - HOST-4: whatever a kernel does, a panic too, ends as an error that names its op.
-//! - HOST-5: memory that a launch uses beside others is neither freed nor written to by anybody else until it has
-//!   ended.
-//! - HOST-6: batches that touch the same memory, and one of them changes it, run in the order in which they came.
+//! - HOST-4: any failure of a kernel, a panic included, becomes an error that names its op.
+//! - HOST-5: while a long launch runs on its own thread, no other batch frees or writes the memory that it uses.
+//! - HOST-6: two batches run in the order in which they came if they use the same memory and one of them changes it.
 
 mod blocks;
 mod execute;
@@ -42,8 +40,8 @@ pub(super) fn open(context: Context) -> Result<impl Backend + use<>> {
     Ok(run::Host::new(context, pool, info, blocks))
 }
 
-/// Has the C library give back the pages that lie free between its allocations. It keeps what was freed in pieces of up
-/// to 32 MiB, such as host copies of gathered arrays.
+/// Has the C library return the free pages between its allocations to the system. It keeps freed blocks of up to 32
+/// MiB, such as host copies of gathered arrays.
 fn trim_heap() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {

@@ -1,22 +1,21 @@
-//! Which batches may run beside each other: those that share no memory but what both only read.
+//! Decides which batches may run at the same time: those that share no memory, or only memory that both just read.
 //!
-//! In: commands. Out: what they touch, and whether that conflicts. Must hold: HOST-5; HOST-6: batches that touch the
-//! same memory, and one of them changes it, run in the order in which they came.
+//! In: commands. Out: the allocations that they use, and whether two such sets conflict. Must hold: HOST-5, HOST-6.
 
 use crate::contract::batch::Command;
 use crate::ids::BufferId;
 use smallvec::SmallVec;
 
-/// The allocations that a batch touches.
+/// The allocations that a batch uses.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
     reads: SmallVec<[BufferId; 8]>,
-    /// Made, dropped, given contents or written.
+    /// Allocations that it makes, drops, fills or writes.
     changes: SmallVec<[BufferId; 8]>,
 }
 
 impl Touched {
-    /// What a batch touches.
+    /// The allocations that these commands use.
     pub fn by(commands: &[Command]) -> Touched {
         let mut touched = Touched::default();
         for command in commands {
@@ -29,14 +28,14 @@ impl Touched {
         touched
     }
 
-    /// What dropping allocations touches.
+    /// The allocations of a `Release`.
     pub fn dropping(buffers: &[BufferId]) -> Touched {
         let mut changes = SmallVec::from_slice(buffers);
         changes.sort_unstable();
         Touched { reads: SmallVec::new(), changes }
     }
 
-    /// Whether the order of both matters.
+    /// Whether the two must run in order.
     pub fn conflicts(&self, other: &Touched) -> bool {
         let meet = |a: &[BufferId], b: &[BufferId]| a.iter().any(|buffer| b.binary_search(buffer).is_ok());
         meet(&self.changes, &other.changes) || meet(&self.changes, &other.reads) || meet(&other.changes, &self.reads)

@@ -1,8 +1,8 @@
-//! The host as a backend: batches as if in order, reports out.
+//! The host as a backend: runs batches as if in order, and reports them.
 //!
-//! In: batches and releases. Out: reports. A launch that takes long runs beside others (`lanes`); its batch goes on when
-//! it has ended. What comes after it meanwhile runs too, unless it touches the same memory (HOST-6). What takes a few
-//! microseconds may run on the thread of who sends it ([`Backend::is_brief`]): waking another one takes longer.
+//! In: batches and releases. Out: reports. A long launch runs on a thread of its own (`lanes`), and its batch goes on
+//! when it has ended. Meanwhile, later batches run, too, unless they conflict over memory (HOST-6). A batch of a few
+//! microseconds may run on the thread that sends it ([`Backend::is_brief`]), since waking another thread takes longer.
 
 use super::blocks::Blocks;
 use super::execute::{Done, Executor, is_long};
@@ -23,38 +23,38 @@ use crossbeam_channel::Receiver;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A launch that is estimated to take so many microseconds runs beside others.
+/// A launch that is estimated to take at least this many microseconds runs on a thread of its own.
 const LAUNCH_APART_US: f64 = 3000.0;
 
 // With the next three constants, `Host::is_brief` estimates how long one thread takes for a batch. The ring runs a brief
 // batch itself. No result depends on them. They are chosen, from what current cores do; `Costs` describes all threads of the
 // host together.
 
-/// Estimated microseconds of a kernel there that has next to nothing to do.
+/// Estimated microseconds of a kernel that has almost nothing to compute, on one thread.
 const INLINE_LAUNCH_US: f64 = 0.5;
 /// Estimated microseconds for a byte that a thread copies: 10 GB a second.
 const COPY_US_PER_BYTE: f64 = 1e-4;
-/// The same for one that is given back, which the system may take from the process: 4 KiB in some 40 ns.
+/// Estimated microseconds for a byte that is freed, if its page is returned to the system: some 40 ns for 4 KiB.
 const FREE_US_PER_BYTE: f64 = 1e-5;
 
 /// The state of the host device.
 pub(super) struct Host {
-    /// Before the table: its threads end before the memory that they use does.
+    /// Declared before the table, so that its threads end before the memory that they use is dropped.
     lanes: Lanes,
     context: Context,
     pool: Pool,
     info: DeviceInfo,
     table: Table,
-    /// Batches with a launch beside others.
-    away: Vec<Running>,
-    /// What touches memory that those, or others before it, touch.
+    /// Batches whose long launch runs on its own thread.
+    long_running: Vec<Running>,
+    /// Work that conflicts with those batches, or with earlier work in this queue.
     waiting: VecDeque<(Work, Touched)>,
-    /// Behind all that uses memory.
+    /// Declared last, so that it is dropped after everything that uses memory.
     blocks: Emptied,
 }
 
-/// The blocks of a host device, which keep nothing free once it has ended: what the program still holds of them,
-/// gathered arrays, keeps nothing else.
+/// The blocks of a host device. When it is dropped, free blocks are returned to the system, and gathered arrays that
+/// the program still holds keep only their own blocks.
 struct Emptied(Arc<Blocks>);
 
 impl Drop for Emptied {
@@ -63,9 +63,9 @@ impl Drop for Emptied {
     }
 }
 
-/// What the host is given, in its order where that matters.
+/// Work in the order in which it came.
 enum Work {
-    /// With what a test makes go wrong.
+    /// A batch, with the faults that a test injects.
     Batch(Batch, Wrong),
     Release(Vec<BufferId>),
 }
@@ -79,7 +79,7 @@ impl Work {
     }
 }
 
-/// What tests inject, where this is the device under test.
+/// The faults that a test injects, if this is the device under test.
 fn injection(context: &Context) -> Option<&Injection> {
     (context.config.device == DeviceChoice::Host).then_some(context.config.injection())
 }
@@ -102,7 +102,7 @@ impl Backend for Host {
     }
 
     fn driving(&self) -> Driving {
-        // A wait of the host's thread takes a core from its own workers.
+        // Polling would take a core from the host's own workers.
         Driving { thread: "tidemill-host".to_owned(), lane: "host", look: None }
     }
 
@@ -130,7 +130,7 @@ impl Backend for Host {
         }
     }
 
-    /// A launch beside others has ended: its batch goes on, and so does what waited for it.
+    /// A long launch has ended: continues its batch, and the work that waited for it.
     fn signalled(&mut self, landed: Landed) -> Result<(), DeviceLoss> {
         self.landed(landed);
         Ok(())
@@ -140,18 +140,18 @@ impl Backend for Host {
         true
     }
 
-    /// Small kernels, small copies.
+    /// Brief batches consist of small kernels and small copies.
     fn is_brief(&self, batch: &Batch, within_us: f64) -> bool {
-        self.away.is_empty() && self.is_short(batch, within_us)
+        self.long_running.is_empty() && self.is_short(batch, within_us)
     }
 
     fn frees_briefly(&self, buffers: &[BufferId], within_us: f64) -> bool {
-        self.away.is_empty() && buffers.iter().map(|&buffer| self.free_us(buffer)).sum::<f64>() < within_us
+        self.long_running.is_empty() && buffers.iter().map(|&buffer| self.free_us(buffer)).sum::<f64>() < within_us
     }
 
-    /// Waits for what runs beside others.
+    /// Waits for the long launches.
     fn finish(&mut self) {
-        while !self.away.is_empty() {
+        while !self.long_running.is_empty() {
             let Ok(landed) = self.lanes.landed.recv() else { break };
             self.landed(landed);
         }
@@ -159,7 +159,7 @@ impl Backend for Host {
 }
 
 impl Host {
-    /// A device that holds nothing.
+    /// A host device without allocations.
     pub fn new(context: Context, pool: Pool, info: DeviceInfo, blocks: Arc<Blocks>) -> Host {
         let hold = injection(&context).map(Injection::first_long).unwrap_or_default();
         Host {
@@ -168,7 +168,7 @@ impl Host {
             pool,
             info,
             table: Table::new(blocks.clone()),
-            away: Vec::new(),
+            long_running: Vec::new(),
             waiting: VecDeque::new(),
             blocks: Emptied(blocks),
         }
@@ -178,10 +178,10 @@ impl Host {
         self.table.bytes_of(buffer) as f64 * FREE_US_PER_BYTE
     }
 
-    /// Whether a batch takes at most so many microseconds: small kernels, small copies.
+    /// Whether a batch is estimated to take at most this many microseconds on one thread.
     fn is_short(&self, batch: &Batch, within_us: f64) -> bool {
         let mut left_us = within_us.min(self.long_us());
-        // The estimate is of all threads; what is small stays on one, and wakes no other.
+        // The cost model is for all threads together, but a small kernel runs on one thread.
         let alone_us = |launch: &Launch| {
             INLINE_LAUNCH_US
                 + (launch.estimate_us(&self.info.costs) - self.info.costs.dispatch_us) * self.pool.threads() as f64
@@ -190,11 +190,11 @@ impl Host {
             left_us -= match command {
                 Command::Dispatch { launch, bindings, .. } => {
                     let written = launch.uses.iter().zip(bindings).filter(|(usage, _)| usage.writes);
-                    // Where somebody else holds what is written, it is copied first (HOST-2).
+                    // Written memory that is shared with a user is copied first (HOST-2).
                     let bytes: u64 = written.flat_map(|(_, slots)| slots).map(|slot| slot.bytes).sum();
                     match launch.program {
                         Program::Kernel(..) => alone_us(launch) + bytes as f64 * COPY_US_PER_BYTE,
-                        // Some have workers of their own.
+                        // Some library kernels use the worker pool.
                         Program::Library(_) => return false,
                     }
                 }
@@ -207,16 +207,16 @@ impl Host {
         })
     }
 
-    /// Begins work, or lets it wait for what it must come after (HOST-6). What it touches is found out only where that
-    /// matters: while something runs beside others.
+    /// Starts work, or queues it behind the work that it conflicts with (HOST-6). The set of allocations is computed
+    /// only while a long launch runs.
     fn take(&mut self, work: Work) {
-        let touched = (!self.away.is_empty()).then(|| work.touched());
+        let touched = (!self.long_running.is_empty()).then(|| work.touched());
         self.take_touching(work, touched);
     }
 
     fn take_touching(&mut self, work: Work, touched: Option<Touched>) {
         let waits = |touched: &Touched| {
-            self.away.iter().any(|running| running.touched.conflicts(touched))
+            self.long_running.iter().any(|running| running.touched.conflicts(touched))
                 || self.waiting.iter().any(|(_, earlier)| earlier.conflicts(touched))
         };
         match touched {
@@ -252,7 +252,7 @@ impl Host {
         injection(&self.context).and_then(Injection::long_launch_us).unwrap_or(LAUNCH_APART_US)
     }
 
-    /// Runs what is left of a batch, up to its end or a launch that takes long.
+    /// Runs the rest of a batch, up to its end or its next long launch.
     fn go_on(&mut self, mut running: Running, mut wrong: Wrong) {
         loop {
             let (timeline, region) = (self.context.timeline.clone(), running.region);
@@ -269,18 +269,18 @@ impl Host {
                 Err(error) => return self.end(running, Some(error)),
             };
             let (op, site) = job.launch.blame;
-            let Some(job) = self.lanes.start(running.id, job, self.away.len()) else {
-                self.away.push(running);
+            let Some(job) = self.lanes.start(running.id, job, self.long_running.len()) else {
+                self.long_running.push(running);
                 return;
             };
-            // The system has no thread left: it runs here.
+            // The system can start no thread, so the launch runs here.
             if let Err(error) = self.execute(&mut running, |executor, _| executor.here(&job)) {
                 return self.end(running, Some(error.with_op(op).with_site(site)));
             }
         }
     }
 
-    /// Does something for a batch.
+    /// Runs a function with the executor of a batch.
     fn execute<T>(
         &mut self,
         running: &mut Running,
@@ -302,11 +302,11 @@ impl Host {
         result
     }
 
-    /// A launch beside others has ended: its batch goes on, and so does what waited for it.
+    /// A long launch has ended: continues its batch, and the work that waited for it.
     fn landed(&mut self, landed: Landed) {
         let Landed { batch, launch, result, took } = landed;
-        let Some(at) = self.away.iter().position(|running| running.id == batch) else { return };
-        let mut running = self.away.swap_remove(at);
+        let Some(at) = self.long_running.iter().position(|running| running.id == batch) else { return };
+        let mut running = self.long_running.swap_remove(at);
         match result {
             Ok(()) => {
                 self.execute(&mut running, |executor, _| executor.ran(&launch, took));
@@ -336,17 +336,17 @@ impl Host {
         }
         match error {
             None => self.context.reports.finished(id, done.faults, done.compute_ns),
-            // What is no launch fails for the sake of the next one.
+            // A command that is no launch fails on behalf of the next launch, whose op is named.
             Some(error) if error.op().is_none() => self.fail(id, blamed(error, blame)),
             Some(error) => self.fail(id, error),
         }
     }
 
-    /// The device is gone with all it held, and comes back empty.
+    /// Simulates a loss: drops all memory, and goes on with an empty device.
     fn lose(&mut self, batch: &Batch) -> DeviceLoss {
         let error = Error::new(ErrorKind::DeviceLost, "the device was lost").with_device(self.info.name.clone());
-        // What runs beside others uses memory of before, too.
-        for running in std::mem::take(&mut self.away) {
+        // Batches with a long launch use memory from before the loss, so they fail, too.
+        for running in std::mem::take(&mut self.long_running) {
             let _ = self.lanes.landed.recv();
             self.fail(running.id, error.clone());
         }

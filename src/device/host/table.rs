@@ -1,10 +1,10 @@
-//! What lies behind each of residency's allocations.
+//! The memory behind each of residency's allocations.
 //!
 //! In: allocations by id, host buffers that enter, reads and writes. Out: addresses, and shared views.
 //!
 //! Must hold:
-//! - HOST-2: memory that anybody outside holds (a user's source, a gathered array) is never written: a write
-//!   first moves the allocation to memory of its own.
+//! - HOST-2: memory that is referred to from outside (a user's data, a gathered array) is never written: a write first
+//!   moves the allocation to memory of its own.
 //! - HOST-3: an allocation has memory only from its first write on.
 
 use super::blocks::{Block, Blocks, SharedBlock};
@@ -19,11 +19,11 @@ use std::sync::Arc;
 /// The memory of an allocation.
 #[derive(Debug)]
 enum Storage {
-    /// None yet (HOST-3).
+    /// It has no memory yet (HOST-3).
     Unwritten,
-    /// Ours; shared where a gathered array holds it.
+    /// A block of this device, shared if a gathered array refers to it.
     Block(Arc<Block>),
-    /// A host buffer from outside, from a byte on.
+    /// A host buffer from outside, from byte `skip` on.
     Adopted { from: Arc<HostBuffer>, skip: usize },
 }
 
@@ -38,7 +38,7 @@ struct Allocation {
 pub(super) struct Table {
     allocations: FxHashMap<BufferId, Allocation>,
     blocks: Arc<Blocks>,
-    /// All were dropped at once, so that a batch may name one that is gone.
+    /// All allocations were dropped by a loss, so a batch may name one that is gone.
     lost: bool,
 }
 
@@ -61,7 +61,7 @@ impl Table {
         Table { allocations: FxHashMap::default(), blocks, lost: false }
     }
 
-    /// Names an allocation; one that is there in the same size stays as it is.
+    /// Makes an allocation. If it exists with the same size, it stays as it is.
     pub fn allocate(&mut self, buffer: BufferId, bytes: usize) {
         if self.allocations.get(&buffer).is_some_and(|there| there.bytes == bytes) {
             return;
@@ -74,12 +74,12 @@ impl Table {
         self.allocations.get(&buffer).map_or(0, |allocation| allocation.bytes)
     }
 
-    /// Forgets one.
+    /// Drops an allocation.
     pub fn free(&mut self, buffer: BufferId) {
         self.allocations.remove(&buffer);
     }
 
-    /// Names and forgets what a failed batch did not get to: batches behind it name what it makes.
+    /// Makes and drops the allocations that a failed batch did not get to, since later batches name them.
     pub fn allocations_of(&mut self, rest: impl Iterator<Item = Command>) {
         for command in rest {
             match command {
@@ -90,7 +90,7 @@ impl Table {
         }
     }
 
-    /// Forgets all: the device was lost.
+    /// Drops all allocations, because the device was lost.
     pub fn lose_all(&mut self) {
         self.allocations.clear();
         self.lost = true;
@@ -106,13 +106,13 @@ impl Table {
         }
     }
 
-    /// Lets an allocation be (a part of) a host buffer, without a copy.
+    /// Makes an allocation refer to a host buffer, or a part of it, without a copy.
     pub fn adopt(&mut self, buffer: BufferId, from: Arc<HostBuffer>, skip: usize) -> Result<()> {
         self.get(buffer)?.storage = Storage::Adopted { from, skip };
         Ok(())
     }
 
-    /// Address and length of what lies at `offset`, for reading. What was never written reads as zeros.
+    /// Address and length of the memory from `offset` on, for reading. Memory that was never written reads as zeros.
     pub fn read(&mut self, buffer: BufferId, offset: usize) -> Result<(*const u8, usize)> {
         if matches!(self.get(buffer)?.storage, Storage::Unwritten) {
             let (at, bytes) = self.write(buffer, 0, false)?;
@@ -130,7 +130,7 @@ impl Table {
         Ok((unsafe { at.add(offset) }, bytes - offset))
     }
 
-    /// Address and length of what lies at `offset`, for writing; with `keep`, what is not written stays.
+    /// Address and length of the memory from `offset` on, for writing. With `keep`, the earlier contents are preserved.
     pub fn write(&mut self, buffer: BufferId, offset: usize, keep: bool) -> Result<(*mut u8, usize)> {
         let blocks = self.blocks.clone();
         let allocation = self.get(buffer)?;
