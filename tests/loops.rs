@@ -325,6 +325,69 @@ impl Body {
     }
 }
 
+/// What `explain` says of the loop of a program beyond its plans.
+fn notes(rt: &Runtime, program: impl FnOnce(&Session) -> Array) -> Vec<String> {
+    let y = program(&open(rt));
+    let text = wait(y.explain()).unwrap();
+    text.lines().filter(|line| line.starts_with("not one kernel")).map(str::to_owned).collect()
+}
+
+#[test]
+fn explain_names_the_op_that_keeps_a_loop_from_being_a_kernel() {
+    let rt = host(Injection::default());
+    let state = |s: &Session| source(s, [N, 1]);
+    let asserts = |notes: Vec<String>, line: u32, words: &str| {
+        assert_eq!(notes.len(), 1, "{words}: {notes:?}");
+        let place = format!("({}:{line})", file!());
+        assert!(notes[0].contains(words) && notes[0].contains(&place), "{words}, {place}: {notes:?}");
+        assert!(notes[0].contains("a loop of 100 turns"), "{notes:?}");
+    };
+    let rolled = notes(&rt, |s| (0..100).fold(state(s), |x, k| (&x * 0.5 + k as f64).sin() - &x));
+    assert_eq!(rolled, Vec::<String>::new());
+    let mut line = 0;
+    let folds = notes(&rt, |s| {
+        (0..100).fold(state(s), |x, _| {
+            line = line!() + 1;
+            let m = x.mean(..);
+            (&x - m).sin() * 0.5
+        })
+    });
+    asserts(folds, line, "mean");
+    let slices = notes(&rt, |s| {
+        let rows = source(s, [N, 100]);
+        (0..100).fold(state(s), |x, k| {
+            line = line!() + 1;
+            let row = rows.slice((.., k..k + 1));
+            (&x - row).sin() * 0.5
+        })
+    });
+    asserts(slices, line, "slice");
+    let mut kept = Vec::new();
+    let held = notes(&rt, |s| {
+        (0..100).fold(state(s), |x, _| {
+            line = line!() + 1;
+            let y = (&x * 0.5 + 1.0).sqrt();
+            kept.push(y.clone());
+            y - x
+        })
+    });
+    asserts(held, line, "holds or demands sqrt");
+    let branches = notes(&rt, |s| {
+        (0..100u32).fold(state(s), |x, k| match k.count_ones() % 2 {
+            0 => (&x * 2.0).sin() + 0.5,
+            _ => (&x * 0.5 + 0.1).cos() - &x,
+        })
+    });
+    assert!(branches.len() == 1 && branches[0].contains("record"), "{branches:?}");
+    let ten = notes(&rt, |s| {
+        let first: Vec<Array> = (0..10).map(|k| state(s) + k as f64).collect();
+        let next = |x: Vec<Array>| (0..10).map(|k| &x[k] * 0.5 + k as f64).collect();
+        let last: Vec<Array> = (0..100).fold(first, |x, _| next(x));
+        last.iter().skip(1).fold(last[0].clone(), |sum, x| sum + x)
+    });
+    assert!(ten.len() == 1 && ten[0].contains("more than 8"), "{ten:?}");
+}
+
 #[test]
 fn random_loops_are_kernels_and_give_the_bits_of_their_turns() {
     let (rolls, unrolls) = (host(Injection::default()), host(unrolled()));

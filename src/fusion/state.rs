@@ -77,7 +77,7 @@ impl State {
     pub fn handle(&mut self, event: FusionEvent, out: &mut Vec<FusionInstruction>) {
         match event {
             FusionEvent::RegionCut(region) => self.region_cut(&region, out),
-            FusionEvent::ExplainAsked { gather, regions } => {
+            FusionEvent::ExplainAsked { gather, regions, notes } => {
                 let mut text = String::new();
                 for region in &regions {
                     // An explanation uses caches of its own, so that it counts as neither a hit nor a miss.
@@ -93,6 +93,10 @@ impl State {
                 }
                 if regions.is_empty() {
                     text.push_str("nothing to run: the value is materialised or known on the host\n");
+                }
+                for note in notes {
+                    text.push_str(&note);
+                    text.push('\n');
                 }
                 out.push(FusionInstruction::Explained { gather, text });
             }

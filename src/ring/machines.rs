@@ -188,8 +188,8 @@ impl Machines {
         for instruction in said.drain(..) {
             match instruction {
                 SchedulerInstruction::PlanRegion(region) => self.to_fusion.push_back(FusionEvent::RegionCut(region)),
-                SchedulerInstruction::Explain { gather, regions } => {
-                    self.to_fusion.push_back(FusionEvent::ExplainAsked { gather, regions });
+                SchedulerInstruction::Explain { gather, regions, notes } => {
+                    self.to_fusion.push_back(FusionEvent::ExplainAsked { gather, regions, notes });
                 }
                 SchedulerInstruction::Retire { value, after } => {
                     self.to_residency.push_back(ResidencyEvent::ValueRetired { value, after });

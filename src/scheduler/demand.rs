@@ -238,6 +238,7 @@ impl State {
         }
         let at = self.graph.find(value).expect("SCHED-1: it was found above");
         let mut regions = self.preview_parked([value].into_iter(), value);
+        let mut notes = Vec::new();
         if self.graph[at].is_lazy() {
             let mut scratch = std::mem::take(&mut self.scratch);
             let cut = self.plan_cut(&mut scratch, value.session, &[at], CutReason::Demand);
@@ -252,12 +253,13 @@ impl State {
             }
             let inputs = cut.inputs.iter().map(|input| self.graph[input.at].node.value);
             regions = self.preview_parked(inputs, value);
+            notes = self.why_unrolled(&cut);
             regions.extend(self.build_regions(&cut, self.regions.next(), true, |v, _| v == value));
         }
         self.demands.open(gather, Gather { session: value.session, value: None, want: Want::Host });
         if let Some(entry) = self.sessions.get_mut(&value.session) {
             entry.gathers.insert(gather);
         }
-        out.push(SchedulerInstruction::Explain { gather, regions });
+        out.push(SchedulerInstruction::Explain { gather, regions, notes });
     }
 }

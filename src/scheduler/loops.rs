@@ -9,6 +9,8 @@
 //! A body is found where a statement comes again (`Site`): the distance is the length of the body, if all that follows comes
 //! again at that distance, too.
 
+mod why;
+
 use super::cut::{Cut, CutNode, Dep};
 use super::state::State;
 use crate::contract::device::DeviceInfo;

@@ -18,6 +18,8 @@ pub enum FusionEvent {
         gather: GatherId,
         /// The regions.
         regions: Vec<Region>,
+        /// Sentences that follow the plans.
+        notes: Vec<String>,
     },
     /// A device was opened while the runtime was running already; it has the next number.
     DeviceOpened(DeviceInfo),

@@ -119,6 +119,8 @@ pub enum SchedulerInstruction {
         gather: GatherId,
         /// The regions, in order.
         regions: Vec<Region>,
+        /// Sentences about the program that follow the plans: why a loop is not one kernel.
+        notes: Vec<String>,
     },
     /// To residency: the value is unreachable once the region `after` has been placed.
     Retire {

@@ -1,0 +1,171 @@
+//! Says why a loop of a program is not one kernel, as `Array::explain` shows it.
+//!
+//! In: the nodes of a region that is no loop. Out: a sentence for a statement that is recorded again and again there, with
+//! the first condition of a loop's kernel that its turns do not meet. Must hold: LOOP-3; nothing is decided here.
+
+use super::{BODY_NODES_MAX, CARRIES_MAX, Finder, LOOP_NODES_MIN, PLACES_MAX, TURNS_MIN};
+use crate::graph::{Check, Node, OpClass};
+use crate::scheduler::cut::Cut;
+use crate::scheduler::state::State;
+use rustc_hash::FxHashMap;
+
+/// A condition that turns do not meet, in the order in which they are asked. Nodes are positions among those that are
+/// looked through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Hindrance {
+    /// The statement is not recorded at equal distances.
+    Irregular,
+    /// A turn has too many ops.
+    LongBody,
+    /// This op reads other elements than the one that it computes, folds elements, or checks them.
+    NotElementwise(usize),
+    /// This op is not the one of the turn before, or plans with another number or shape.
+    Differs(usize),
+    /// This op reads another array in each turn, or a value that was computed more than a turn of ops before.
+    ReadsAnother(usize),
+    /// No value goes from turn to turn, too many do, or the first turn begins with something else.
+    NotCarried,
+    /// This op's value has another shape than what goes from turn to turn.
+    Shape(usize),
+    /// A turn reads and writes more arrays than the device binds.
+    Bindings,
+    /// The program holds or demands this op's value in each turn.
+    Seen(usize),
+}
+
+/// A statement that is recorded again and again, by the positions of its first two nodes, and what is in the way.
+#[derive(Debug)]
+struct Unrolled {
+    first: usize,
+    period: usize,
+    turns: usize,
+    hindrance: Hindrance,
+}
+
+impl State {
+    /// A sentence for each loop among the regions of a cut that is not one kernel, whose turns may be in several regions.
+    pub(in crate::scheduler) fn why_unrolled(&self, cut: &Cut) -> Vec<String> {
+        // The loop's statement and the reason, and its turns in all regions.
+        let mut found: Vec<((String, String), usize)> = Vec::new();
+        for group in cut.groups.iter().filter(|group| group.turns == 1 && group.nodes.len() >= LOOP_NODES_MIN) {
+            let node = |n: usize| &self.graph[cut.nodes[group.nodes[n] as usize].at].node;
+            let meta_of = |dep| self.meta_of(cut, dep);
+            let nodes = self.candidates(cut, &group.nodes);
+            let finder = Finder { nodes, device: &self.fleet[group.device], meta_of: &meta_of };
+            let Some(unrolled) = finder.unrolled(|n| (node(n).op.name(), place(node(n)))) else { continue };
+            let words = (named(node(unrolled.first)), reason(&unrolled, node));
+            match found.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, turns)) => *turns += unrolled.turns,
+                None => found.push((words, unrolled.turns)),
+            }
+        }
+        let sentence = |((statement, reason), turns): ((String, String), usize)| {
+            format!("not one kernel: a loop of {turns} turns with {statement}: {reason}")
+        };
+        found.into_iter().map(sentence).collect()
+    }
+}
+
+/// An op with its place in the program.
+fn named(node: &Node) -> String {
+    format!("{} ({})", node.op.name(), place(node))
+}
+
+fn place(node: &Node) -> String {
+    match node.at.mark {
+        0 => format!("{}:{}", node.at.location.file(), node.at.location.line()),
+        mark => format!("mark {mark}"),
+    }
+}
+
+fn reason<'a>(unrolled: &Unrolled, node: impl Fn(usize) -> &'a Node) -> String {
+    match unrolled.hindrance {
+        Hindrance::Irregular => "its turns do not record the same ops".to_owned(),
+        Hindrance::LongBody => format!("a turn has {} ops, and a kernel takes {BODY_NODES_MAX}", unrolled.period),
+        Hindrance::NotElementwise(n) => {
+            let facts = node(n).op.facts();
+            let does = match (facts.class, facts.check) {
+                (OpClass::Element, Check::Nothing) => "reads other elements than the one that it computes",
+                (OpClass::Element, _) => "checks its values",
+                _ => "is not elementwise",
+            };
+            format!("{} {does}", named(node(n)))
+        }
+        Hindrance::Differs(n) => format!("{} is not what the turn before records there", named(node(n))),
+        Hindrance::ReadsAnother(n) => {
+            format!("{} reads another array in each turn, or a value that is more than a turn old", named(node(n)))
+        }
+        Hindrance::NotCarried => {
+            format!("a turn hands no value to the next, more than {CARRIES_MAX}, or not what the first one began with")
+        }
+        Hindrance::Shape(n) => format!("{} has another shape than what goes from turn to turn", named(node(n))),
+        Hindrance::Bindings => "a turn reads and writes more arrays than a kernel of the device binds".to_owned(),
+        Hindrance::Seen(n) => format!("the program holds or demands {} in each turn", named(node(n))),
+    }
+}
+
+/// How many times a turn may record a statement, if it is recorded at these positions: every so many-th distance is the
+/// same.
+fn strides(at: &[usize]) -> impl Iterator<Item = usize> + '_ {
+    let most = PLACES_MAX.min(at.len() / TURNS_MIN);
+    let distance = |from: usize, stride: usize| at[from + stride] - at[from];
+    (1..=most).filter(move |&stride| (0..at.len() - stride).all(|n| distance(n, stride) == distance(0, stride)))
+}
+
+impl Finder<'_> {
+    /// The statement that is recorded most often, if its turns are no loop's kernel though they are as many ops as one.
+    fn unrolled(&self, statement: impl Fn(usize) -> (&'static str, String)) -> Option<Unrolled> {
+        let mut places: FxHashMap<(&'static str, String), Vec<usize>> = FxHashMap::default();
+        for n in 0..self.nodes.len() {
+            places.entry(statement(n)).or_default().push(n);
+        }
+        let often = places.into_values().filter(|at| at.len() >= TURNS_MIN);
+        let at = often.max_by_key(|at| (strides(at).next().is_some(), at.len(), std::cmp::Reverse(at[0])))?;
+        let first = at[0];
+        let mut found = Unrolled { first, period: 1, turns: at.len(), hindrance: Hindrance::Irregular };
+        for stride in strides(&at) {
+            let (period, turns) = (at[stride] - first, at.len() / stride);
+            if period * turns < LOOP_NODES_MIN {
+                continue;
+            }
+            // Of several lengths of a turn, the one that comes closest to a kernel.
+            let hindrance = self.hindrance(first, period, turns)?;
+            if hindrance > found.hindrance {
+                found = Unrolled { first, period, turns, hindrance };
+            }
+        }
+        let is_small = found.hindrance == Hindrance::Irregular && strides(&at).next().is_some();
+        (!is_small).then_some(found)
+    }
+
+    /// The first condition that the turns of `period` nodes from `first` on do not meet.
+    fn hindrance(&self, first: usize, period: usize, turns: usize) -> Option<Hindrance> {
+        if period > BODY_NODES_MAX {
+            return Some(Hindrance::LongBody);
+        }
+        let last = (first + turns * period).min(self.nodes.len());
+        if let Some(n) = (first..last).find(|&n| self.nodes[n].kind.is_none()) {
+            return Some(Hindrance::NotElementwise(n));
+        }
+        let end = self.run(first, period);
+        if end < first + TURNS_MIN * period {
+            let is_same = self.nodes.get(end)?.kind == self.nodes[end - period].kind;
+            return Some(if is_same { Hindrance::ReadsAnother(end) } else { Hindrance::Differs(end) });
+        }
+        let start = first + self.phase(first + period, period);
+        if start + TURNS_MIN * period > end {
+            return None;
+        }
+        let Some(carries) = self.carries(start, period) else { return Some(Hindrance::NotCarried) };
+        let shape = &self.nodes[start + carries[0]].meta.shape;
+        let is_in_shape = |n: &usize| self.nodes[*n].meta.shape == *shape || self.nodes[*n].is_number;
+        if let Some(n) = (start..start + period).find(|n| !is_in_shape(n)) {
+            return Some(Hindrance::Shape(n));
+        }
+        if !self.binds(start, period, &carries) {
+            return Some(Hindrance::Bindings);
+        }
+        let is_seen = |&n: &usize| self.nodes[n].last_user.is_none_or(|last| last >= n + 2 * period);
+        (start..start + period).find(is_seen).map(Hindrance::Seen)
+    }
+}
