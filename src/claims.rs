@@ -1,11 +1,11 @@
-//! Bytes of host memory that front ends of a runtime hold beside what its devices hold: large arrays of scripts. Both
-//! share the host's budget.
+//! Accounts for host memory that front ends hold, such as large arrays of scripts. It shares the host's budget with the
+//! memory of the runtime's devices.
 //!
-//! In: claims and their ends; what the runtime itself holds on the host, which the ring says where that has changed.
-//! Out: whether more fits the budget. Must hold: a claim and its end are counted once each, so that nothing of a script
-//! that has ended is left. CLAIMS-1: the ring tells residency of the claims before each event, so that the runtime takes
-//! no memory that front ends hold; free memory of the runtime's pools counts for nobody, and is given back when a claim
-//! needs it.
+//! In: claims and their ends; the bytes that the runtime itself holds on the host, which the ring reports when they
+//! change. Out: whether more fits the budget. Must hold: a claim and its end are counted once each, so that a script
+//! that has ended leaves no claim. CLAIMS-1: the ring tells residency of the claims before each event, so that the
+//! runtime takes no memory that front ends hold; free memory of the runtime's pools does not count, and is returned to
+//! the system when a claim needs it.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -13,31 +13,31 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The bytes of host memory that the front ends of one runtime hold, beside those that the runtime holds itself. Both
 /// share the host's budget ([`RuntimeBuilder::host_budget`](crate::RuntimeBuilder::host_budget)): the runtime takes no
-/// memory that a front end has claimed, and gives free memory back where a claim needs it.
+/// memory that a front end has claimed, and returns free memory to the system when a claim needs it.
 ///
-/// It counts and refuses nothing: a front end compares [`HostClaims::bytes_held`] with [`HostClaims::bytes_max`] before
-/// it takes more, and ends each claim that it made, once.
+/// It only counts, and never refuses a claim: a front end compares [`HostClaims::bytes_held`] with
+/// [`HostClaims::bytes_max`] before it takes more, and ends each claim that it made, once.
 #[derive(Default)]
 pub struct HostClaims {
     bytes: AtomicU64,
     /// Bytes that the runtime holds on the host: values, and copies of those on other devices.
     runtime: AtomicU64,
-    /// Bytes that its pools keep there for their next use.
+    /// Free bytes in its pools on the host.
     idle: AtomicU64,
-    /// The ring was asked to give that back, and has not said anything since.
+    /// The ring was asked to return free memory, and has not reported since.
     is_asked: AtomicBool,
     most: u64,
-    /// Asks the ring to give it back.
+    /// Asks the ring to return free memory.
     ask: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 impl HostClaims {
-    /// None yet, of at most so many bytes.
+    /// No claims yet, with a budget of `most` bytes.
     pub(crate) fn new(most: u64) -> HostClaims {
         HostClaims { most, ..HostClaims::default() }
     }
 
-    /// How the ring is asked to give free memory back.
+    /// Sets the function that asks the ring to return free memory.
     pub(crate) fn asks(&self, ask: impl Fn() + Send + Sync + 'static) {
         let _ = self.ask.set(Box::new(ask));
     }
@@ -75,7 +75,7 @@ impl HostClaims {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Takes in the bytes that the runtime holds on the host now, and those that its pools keep there.
+    /// Sets the bytes that the runtime holds on the host now, and the free bytes in its pools there.
     pub(crate) fn set_runtime(&self, bytes: u64, idle: u64) {
         self.runtime.store(bytes, Ordering::Relaxed);
         self.idle.store(idle, Ordering::Relaxed);

@@ -1,18 +1,19 @@
-//! What each stage of planning makes, as text in the folder that `TIDEMILL_DUMP` names: for those who write passes.
+//! Writes the results of planning passes as text files to the folder that `TIDEMILL_DUMP` names, for developers of
+//! passes.
 //!
-//! In: a name and a way to make a text. Out: a file. Must hold: nothing is made where nobody asked; a failure to write
-//! is nobody's concern.
+//! In: a name and a function that makes the text. Out: a file. Must hold: without that variable, no text is made; an
+//! error of writing is ignored.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// The folder, where there is one.
+/// The folder; `None` if the variable is not set.
 pub fn folder() -> Option<&'static Path> {
     static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
     FOLDER.get_or_init(|| std::env::var_os("TIDEMILL_DUMP").map(PathBuf::from)).as_deref()
 }
 
-/// Writes a stage of something whose structure has this hash.
+/// Writes the result of one stage for the structure with this hash.
 pub fn write(hash: u64, stage: &str, text: impl FnOnce() -> String) {
     let Some(folder) = folder() else { return };
     let _ = std::fs::create_dir_all(folder);

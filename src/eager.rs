@@ -1,4 +1,4 @@
-//! Looking before sleeping (spin, then park): what is due in a moment is waited for awake.
+//! Spin, then park: a thread polls for a moment before it sleeps, if it expects the event soon.
 //!
 //! Waking a sleeping thread takes several microseconds where its core idles lightly, and hundreds where the core sleeps
 //! deeply or belongs to a virtual machine: more than a short batch takes. A woken thread also runs its first microseconds
@@ -21,14 +21,14 @@ const GIVEN_AWAY: Duration = Duration::from_micros(30);
 /// How many waits sleep at once after one in which other threads wanted the core.
 const CROWDED_WAITS: u32 = 64;
 
-/// How a thread waits for one kind of thing.
+/// How a thread waits for one kind of event.
 #[derive(Debug)]
 pub struct Eager {
-    /// How long to look at most.
+    /// The longest time to poll.
     most: Duration,
-    /// What was waited for last came within `most`.
+    /// The last wait took at most `most`.
     soon: bool,
-    /// How many of the next waits sleep at once, since others want the core.
+    /// How many of the next waits sleep at once, because other threads wanted the core.
     asleep: u32,
 }
 
@@ -41,7 +41,8 @@ pub struct Look {
 }
 
 impl Eager {
-    /// For what may come within `most`; whoever computes on the host's cores (`software`) needs them more.
+    /// For events that may come within `most`. With `software`, the device computes on the host's cores, so waits never
+    /// poll.
     pub fn new(most: Duration, software: bool) -> Eager {
         let most = if software || crate::threads::cores() < CORES_MIN { Duration::ZERO } else { most };
         Eager { most, soon: true, asleep: 0 }
@@ -54,7 +55,7 @@ impl Eager {
         Look { began, until: looks.then(|| began + self.most), crowded: false }
     }
 
-    /// What was waited for is there.
+    /// The wait has ended.
     pub fn end(&mut self, look: &Look) {
         self.soon = look.began.elapsed() <= self.most;
         self.asleep = if look.crowded { CROWDED_WAITS } else { self.asleep.saturating_sub(1) };
@@ -62,7 +63,7 @@ impl Eager {
 }
 
 impl Look {
-    /// Whether to look again rather than to sleep.
+    /// Whether to poll again rather than to sleep.
     pub fn again(&mut self) -> bool {
         let Some(until) = self.until.filter(|_| !self.crowded) else { return false };
         let now = Instant::now();

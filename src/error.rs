@@ -1,9 +1,9 @@
 //! The one error type that users see.
 //!
-//! In: a kind, a message and whatever is known of the op, its source line and its device.
-//! Out: a cheap `Clone + Send + Sync` value that a gather, a constructor or the binary returns.
-//! Must hold: what a user or a machine can cause is an [`Error`]; a broken invariant is a panic that
-//! the runtime turns into `ErrorKind::Internal` of every gather it touches.
+//! In: a kind, a message and, if known, the op, its source line and its device. Out: a cheap `Clone + Send + Sync`
+//! value that a gather, a constructor or the binary returns. Must hold: what a user or a machine can cause is an
+//! [`Error`]; a broken invariant is a panic that the runtime turns into `ErrorKind::Internal` of every gather it
+//! touches.
 
 use std::fmt;
 use std::panic::Location;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What a caught panic said.
+/// The message of a caught panic.
 pub(crate) fn panic_words(panic: &(dyn std::any::Any + Send)) -> String {
     let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
     words.or_else(|| panic.downcast_ref().cloned()).unwrap_or_else(|| "a panic without words".to_owned())
@@ -34,7 +34,8 @@ pub enum ErrorKind {
     Index,
     /// An argument that has no meaning for the op (a step of zero, a negative size).
     Argument,
-    /// Data outside of what an op accepts, as a check of the program says (`Array::ensure`).
+    /// Data outside of the domain of an op, such as a matrix that cannot be factorised, or a check of the program that failed
+    /// (`Array::ensure`).
     Domain,
     /// A derivative was asked for through an op that has none: its result is a truth value, a position, an integer.
     NoDerivative,
@@ -130,12 +131,12 @@ impl Error {
         self.0.kind
     }
 
-    /// What went wrong, in words, without op, place or device.
+    /// The message, without op, place or device.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The op that failed, where one did.
+    /// The op that failed, if the error belongs to one.
     pub fn op(&self) -> Option<&'static str> {
         self.0.op
     }
@@ -145,12 +146,12 @@ impl Error {
         self.0.site.map(|site| site.location)
     }
 
-    /// What `Session::mark` was told before the op was recorded: a front end's own place.
+    /// The mark that a front end set by `Session::mark` before it recorded the op: a place in its own program.
     pub fn mark(&self) -> Option<u64> {
         self.0.site.map(|site| site.mark).filter(|&mark| mark != 0)
     }
 
-    /// The device on which it failed, where it had reached one.
+    /// The device on which it failed, if it had reached one.
     pub fn device(&self) -> Option<&str> {
         self.0.device.as_deref()
     }
@@ -165,7 +166,7 @@ impl fmt::Display for Error {
         if let Some(device) = &self.0.device {
             write!(f, " (on {device})")?;
         }
-        // A front end that marks what it records knows a better place.
+        // If the op has a mark, the front end names the place in its own program instead.
         if let Some(at) = self.location().filter(|_| self.mark().is_none()) {
             write!(f, " (recorded at {}:{}:{})", at.file(), at.line(), at.column())?;
         }

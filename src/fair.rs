@@ -1,23 +1,24 @@
-//! Decides which session is served next: each that has work gets a weighted share, whoever comes and goes.
+//! Weighted fair queueing: decides which session is served next, so that each session with work gets its weighted
+//! share, whichever sessions come and go.
 //!
 //! In: sessions that have work, with their weights; the work that each of them was given. Out: the order in which
 //! they are served. The ring's backlog (turns at the scheduler), the scheduler (places downstream) and residency (a
 //! device's time) each keep one [`Fair`].
 //!
-//! Virtual time, `now`, advances with the work that is given to anybody, divided by the weights of the sessions that
-//! have work: it says how much each of them should have had, for a weight of 1. A session's own `time` says how much it
-//! has had. A session that comes begins at `now`, or later, where it owes something from before. Of the sessions whose
-//! time has come (`time <= now`), the one is served first whose next piece of work should end first: at `time` plus the
-//! piece over the weight. These are the rules of EEVDF (Stoica, Abdel-Wahab 1995), with a virtual time that does not
-//! wait for sessions that have left.
+//! Virtual time, `now`, advances with all work that is done, divided by the sum of the weights of the sessions with
+//! work. It is the work that each session should have had so far, for a weight of 1. A session's own `time` is the work
+//! that it has had, divided by its weight. A session that comes begins at `now`, or later if it has a debt from before.
+//! A session is eligible if `time <= now`. Among the eligible ones, the session with the earliest virtual deadline is
+//! served first: `time` plus its next piece of work over its weight. These are the rules of EEVDF (Stoica, Abdel-Wahab
+//! 1995), with a virtual time that does not wait for sessions that have left.
 //!
-//! A session that keeps several requests waiting beside many that have one would wait for each as many times longer
-//! than they do, by its weight alone. So its requests raise its effective weight, the one that counts: where it has
-//! more than one and a quarter times the average number of requests of a session, its weight (but no more than the
-//! average one) counts that many times. It counts three times at the most, and [`REQUESTS_MAX`] of its requests do at
-//! the most. With four requests beside many sessions of one, each of its requests waits about one and a half times as
-//! long as theirs. Others lose a sixth of their share by that at the most, and sessions of equally many requests share
-//! by their weights alone.
+//! By weight alone, a request of a session that keeps several requests waiting would wait several times longer than
+//! those of sessions with one request each. So requests raise a session's effective weight, which is used in place of
+//! its weight: if the session has more than one and a quarter times the average number of requests, its weight (but at
+//! most the average weight) is multiplied by that ratio. The factor is at most three, and at most [`REQUESTS_MAX`]
+//! requests of a session count. With four requests beside many sessions of one, each of its requests waits about one
+//! and a half times as long as theirs. The others lose at most a sixth of their share, and sessions with equally many
+//! requests share by their weights alone.
 //!
 //! The bounds of FAIR-2 and FAIR-3 are not proved. They were fitted to a simulation of sessions that come and go, which
 //! checks them after every piece of work (`tests.rs`): with up to 3 pieces under way beside the one that is given,
@@ -26,32 +27,33 @@
 //!
 //! Must hold (`c` is the largest piece of work, estimated or taken, `q` the largest over its session's weight, `F` the
 //! number of pieces that are under way while another is given, `W` the sum of the weights of the sessions with work,
-//! `N` their number, each at its largest since the session came; who has left while a piece of its work is under way
-//! counts in `W`; a weight is an effective one):
+//! `N` their number, each at its largest since the session came; a session that has left while a piece of its work is
+//! under way counts in `W`; all weights are effective weights):
 //! - FAIR-1: `now` never goes back, and every piece of work moves it forward, also while sessions come all the time.
 //! - FAIR-2: a session with work is at most `LAG * q` behind `now`, where `LAG` is `3 + 2F + ln(W / its weight)`, and a
-//!   nanosecond or two that are lost in rounding. So of all work since it came it has had its weight's share, less
-//!   `its weight * (LAG + 2) * q + (1 + F) * c` at the most.
-//! - FAIR-3: so nobody with work waits longer for the next piece than others take for `W * (LAG + 1) * q + N * c`.
-//! - FAIR-4: who leaves and comes back has neither saved time up nor escaped what it owes; what nobody owes any more
-//!   is forgotten, and so is all of it once nothing is left to do ([`Fair::forget_debts`]).
+//!   nanosecond or two that are lost in rounding. So it has had its weight's share of all work since it came, less at
+//!   most `its weight * (LAG + 2) * q + (1 + F) * c`.
+//! - FAIR-3: so a session with work waits for its next piece at most while the others do work of `W * (LAG + 1) * q + N
+//!   * c`.
+//! - FAIR-4: a session that leaves and comes back has neither saved up time nor lost its debt. A debt that is paid is
+//!   forgotten, and so are all debts once there is no work left ([`Fair::forget_debts`]).
 
 use crate::ids::SessionId;
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// Requests of a session that may raise its effective weight.
+/// Most requests of a session that count for its effective weight.
 const REQUESTS_MAX: u32 = 4;
-/// Weights are kept in so many parts of a weight of 1.
+/// Weights are stored as multiples of one part in this many.
 const PARTS: u64 = 16;
 
 /// The sessions that have work.
 #[derive(Debug, Default)]
 pub struct Fair {
     sessions: FxHashMap<SessionId, Share>,
-    /// Sessions whose time has come, by when their next piece of work should end.
+    /// Eligible sessions, by the virtual deadline of their next piece of work.
     due: BTreeSet<Key>,
-    /// The others, by their time.
+    /// The other sessions, by their time.
     early: BTreeSet<Key>,
     /// Virtual time: nanoseconds for a weight of 1.
     now: u64,
@@ -60,20 +62,20 @@ pub struct Fair {
     effective_weights: u64,
     weights: u64,
     requests: u64,
-    /// Work that has not moved `now` yet: less than `effective_weights` of the nanoseconds' parts.
+    /// The remainder of the division that moves `now`, less than `effective_weights`.
     remainder: u64,
-    /// The times of sessions without work that are ahead of `now`.
+    /// Debts: the times of sessions without work that are ahead of `now`.
     owing: FxHashMap<SessionId, u64>,
-    /// The same by time.
+    /// The same, sorted by time.
     owing_order: BTreeSet<(u64, SessionId)>,
 }
 
 /// A session's place in the order: the fields are compared from the first to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
-    /// In `due`, when its next piece of work should end; in `early`, its own time.
+    /// In `due`, its virtual deadline; in `early`, its own time.
     time: u64,
-    /// Sessions that were never served go before those that were.
+    /// Sessions that were never served come before those that were.
     served: bool,
     /// When its next piece of work came.
     came: u64,
@@ -83,11 +85,11 @@ struct Key {
 /// A session with work.
 #[derive(Debug)]
 struct Share {
-    /// The work that it was given: nanoseconds over its effective weight.
+    /// The work that it was given: nanoseconds divided by its effective weight, from `now` at its coming on.
     time: u64,
-    /// Parts of nanoseconds that it has had, and that are not in `time` yet: less than its effective weight.
+    /// The remainder of the division that moves `time`, less than its effective weight.
     remainder: u64,
-    /// `now` when it came: what is given back to it does not bring it behind that.
+    /// `now` when it came. A correction of an estimate does not move `time` before that.
     since: u64,
     /// Its effective weight, and its weight, in parts.
     effective_weight: u64,
@@ -96,7 +98,7 @@ struct Share {
     requests: u64,
     /// Nanoseconds of its next piece of work.
     piece: u64,
-    /// It was given something since it came.
+    /// It was given work since it came.
     served: bool,
     /// When its next piece of work came.
     came: u64,
@@ -114,13 +116,13 @@ impl Share {
         self.remainder %= self.effective_weight;
     }
 
-    /// Corrects the estimate of work that it was given by what that work took.
+    /// Replaces the estimate of work that it was given by the time that the work took.
     fn correct(&mut self, lent_ns: u64, took_ns: u64) {
         if took_ns >= lent_ns {
             return self.add(took_ns - lent_ns);
         }
         let back = (lent_ns - took_ns) * PARTS;
-        // Rounded up, and what that is too much is added again.
+        // Rounded up; the excess is added again below.
         let time = back.div_ceil(self.effective_weight);
         let floor = self.since.min(self.time);
         if self.time - floor < time {
@@ -143,8 +145,8 @@ impl Share {
 }
 
 impl Fair {
-    /// A session has work: its next piece is estimated to take so many nanoseconds, and came as number `came`. Also
-    /// where that changes. `requests`: how many of its pieces wait.
+    /// A session has work, or its next piece has changed: that is estimated to take `piece_ns` nanoseconds, and came as
+    /// number `came`. `requests` is the number of its pieces that wait.
     pub fn enter(&mut self, session: SessionId, weight: u32, requests: usize, piece_ns: u64, came: u64) {
         let weight = u64::from(weight.max(1)) * PARTS;
         let requests = requests.clamp(1, REQUESTS_MAX as usize) as u64;
@@ -180,7 +182,7 @@ impl Fair {
         self.insert_key(session);
     }
 
-    /// A session has no work any more.
+    /// A session has no more work.
     pub fn leave(&mut self, session: SessionId) {
         self.remove_key(session);
         let Some(share) = self.sessions.remove(&session) else { return };
@@ -190,10 +192,10 @@ impl Fair {
         self.owe(session, share.time);
     }
 
-    /// A session, whose turn it was, was given so many nanoseconds of work.
+    /// Charges a session for work that it was given in its turn.
     pub fn charge(&mut self, session: SessionId, ns: u64) {
         if let Some(share) = self.sessions.get(&session) {
-            // Who is served has its time come.
+            // A session that is served counts as eligible: virtual time is moved to its own time if that is later.
             self.now = self.now.max(share.time);
             self.catch_up();
         }
@@ -201,7 +203,7 @@ impl Fair {
         self.advance(ns, 0);
     }
 
-    /// A session could not go on when its turn came, and others go before it: it saves nothing up by that.
+    /// A session could not go on in its turn, so that others overtake it. It does not save up the turn.
     pub fn pass_over(&mut self, session: SessionId) {
         self.remove_key(session);
         if let Some(share) = self.sessions.get_mut(&session) {
@@ -211,8 +213,8 @@ impl Fair {
         self.insert_key(session);
     }
 
-    /// A session, whose turn it was, was given work that is estimated to take so many nanoseconds. It counts for the
-    /// others when [`Fair::settle`] says what it took.
+    /// Charges a session for work that is estimated to take this many nanoseconds, without moving virtual time.
+    /// [`Fair::settle`] does that when the work has ended.
     pub fn lend(&mut self, session: SessionId, ns: u64) {
         self.remove_key(session);
         if let Some(share) = self.sessions.get_mut(&session) {
@@ -222,7 +224,8 @@ impl Fair {
         self.insert_key(session);
     }
 
-    /// Work that was lent to a session of this weight has ended, and took so long.
+    /// Work that was charged by [`Fair::lend`] has ended: replaces the estimate by the time that it took, and moves
+    /// virtual time.
     pub fn settle(&mut self, session: SessionId, weight: u32, lent_ns: u64, took_ns: u64) {
         let weight = u64::from(weight.max(1));
         if self.sessions.contains_key(&session) {
@@ -241,7 +244,7 @@ impl Fair {
         }
     }
 
-    /// The sessions with work, who is served first.
+    /// The sessions with work, in the order in which they are to be served.
     pub fn in_order(&self) -> impl Iterator<Item = SessionId> + '_ {
         self.due.iter().chain(&self.early).map(|key| key.session)
     }
@@ -251,12 +254,12 @@ impl Fair {
         self.sessions.len()
     }
 
-    /// Whether nobody has work.
+    /// Whether no session has work.
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty()
     }
 
-    /// Nothing is left to do for any session: no session owes anything.
+    /// Forgets all debts, because there is no work left.
     pub fn forget_debts(&mut self) {
         debug_assert!(self.is_empty(), "FAIR-4: somebody has work");
         self.owing.clear();
@@ -264,7 +267,8 @@ impl Fair {
         self.remainder = 0;
     }
 
-    /// Moves virtual time by work that was given to a session, whose weight is `beside` parts if it has no work left.
+    /// Moves virtual time by work that was done. `beside` is the weight, in parts, of a session that was served and has
+    /// no work left; else 0.
     fn advance(&mut self, ns: u64, beside: u64) {
         let weights = (self.effective_weights + beside).max(PARTS);
         self.remainder += ns * PARTS;
@@ -273,7 +277,7 @@ impl Fair {
         self.catch_up();
     }
 
-    /// `now` may have moved: sessions' times have come, and debts are paid.
+    /// Called when `now` may have moved: makes sessions eligible, and forgets debts that are paid.
     fn catch_up(&mut self) {
         while let Some(&key) = self.early.first().filter(|key| key.time <= self.now) {
             self.early.remove(&key);
@@ -294,7 +298,7 @@ impl Fair {
 
     fn remove_key(&mut self, session: SessionId) {
         if let Some(share) = self.sessions.get(&session) {
-            // Where `now` has moved since, it may stand in either.
+            // If `now` has moved since the key was inserted, the key may be in either set.
             if !self.due.remove(&share.key(session, true)) {
                 self.early.remove(&share.key(session, false));
             }
@@ -313,7 +317,7 @@ impl Fair {
 
 #[cfg(test)]
 impl Fair {
-    /// Sessions that it remembers.
+    /// Sessions with work or debts.
     pub fn known(&self) -> usize {
         self.sessions.len() + self.owing.len()
     }
@@ -323,7 +327,7 @@ impl Fair {
         self.now
     }
 
-    /// How far a session with work is behind it.
+    /// How far a session with work is behind virtual time.
     pub fn lag(&self, session: SessionId) -> u64 {
         self.sessions.get(&session).map_or(0, |share| self.now.saturating_sub(share.time))
     }

@@ -1,8 +1,8 @@
 //! For front ends: interpreters and languages on top of the runtime, such as the crate `tidemill-script`. Programs that
 //! only compute need nothing of it.
 //!
-//! A front end runs somebody's program step by step, records arrays as it goes, and keeps small or finished arrays in
-//! memory of its own. That needs five things beside the rest of this crate:
+//! A front end runs a user's program step by step, records arrays meanwhile, and keeps small or finished arrays in its
+//! own memory. For that it needs five things beside the rest of this crate:
 //!
 //! | to | see |
 //! |---|---|
@@ -20,8 +20,8 @@ use crate::kernels::matmul;
 use std::sync::Arc;
 
 /// Waits until the runtime has nearly caught up with what this session has recorded. A program that runs step by step
-/// gains nothing by being far ahead, and what it has recorded takes memory. Ready at once where little waits; dropping
-/// the future is harmless.
+/// gains nothing by being far ahead, and what it has recorded takes memory. The future is ready at once if little work
+/// waits. It may be dropped at any time.
 pub fn caught_up(session: &Session) -> impl Future<Output = ()> + Send + use<> {
     let session = session.clone();
     async move { session.caught_up().await }
@@ -42,7 +42,7 @@ pub fn ran_elsewhere(session: &Session, reason: &str, ops: u64) {
 /// those of [`Array::matmul`](crate::Array::matmul) on the host device.
 ///
 /// # Panics
-/// Where the slices are not as long as the sizes say.
+/// If the slices do not have the lengths that the sizes require.
 pub fn product(a: &[f64], b: &[f64], (m, k, n): (usize, usize, usize)) -> Vec<f64> {
     matmul::host::product(a, b, (m, k, n))
 }

@@ -1,8 +1,9 @@
-//! What users are given to fill counts against a budget until everybody has let go of it.
+//! Limits the memory that upload writers hold. It counts against a budget until the last reference to it is dropped.
 //!
-//! In: bytes wanted. Out: grants, at once or when others are given back. Must hold: GRANT-1: what is out is within the
-//! budget that each was asked for with. GRANT-2: who waits is served in order, before all who come later, and told the
-//! end where none can come any more. GRANT-3: who waits no longer holds nobody up and takes nothing along.
+//! In: requests for bytes. Out: grants, at once or when others are dropped. Must hold: GRANT-1: the bytes of all grants
+//! are within the budget of each request when it is granted. GRANT-2: waiting requests are served in order, before all
+//! later ones, and get an error if they can never be served. GRANT-3: a request that is dropped neither blocks others
+//! nor keeps bytes.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::threads::contain;
@@ -15,11 +16,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::task::{Context, Poll, ready};
 
-/// Bytes that users were given to fill, until everybody has let go of them.
+/// The bytes of all grants that are alive, and the requests that wait.
 #[derive(Debug, Default)]
 pub struct Grants {
     bytes: AtomicU64,
-    /// How many wait; changed with `queue` locked.
+    /// The number of waiting requests; changed with `queue` locked.
     waiting: AtomicUsize,
     queue: Mutex<Queue>,
 }
@@ -28,14 +29,14 @@ pub struct Grants {
 struct Queue {
     next: u64,
     first_come: VecDeque<Waiter>,
-    /// Why nothing is given out any more.
+    /// The error of all requests once no more grants are given.
     closed: Option<Error>,
 }
 
 #[derive(Debug)]
 struct Waiter {
     number: u64,
-    /// For whom: a session's number.
+    /// The number of the session that asked.
     owner: u64,
     bytes: u64,
     budget: u64,
@@ -48,7 +49,7 @@ impl Waiter {
     }
 }
 
-/// A part of them, given back when it is dropped.
+/// The right to use some bytes, given back when it is dropped.
 #[derive(Debug)]
 pub struct Grant {
     bytes: u64,
@@ -64,14 +65,13 @@ pub struct Granted {
 }
 
 impl Grants {
-    /// So many bytes more, as long as all together are within `budget` and nobody waits for some.
+    /// Grants more bytes at once, if all grants together stay within `budget` and no other request waits.
     ///
     /// # Errors
-    /// `ErrorKind::OutOfMemory` where they are not.
+    /// `ErrorKind::OutOfMemory` otherwise.
     pub fn grant(self: &Arc<Grants>, bytes: u64, budget: u64) -> Result<Grant> {
         if bytes <= budget && self.waiting.load(SeqCst) > 0 {
-            let text =
-                format!("{bytes} bytes to fill have to wait: others wait for theirs, and are given theirs first");
+            let text = format!("{bytes} bytes for an upload have to wait, because earlier requests are served first");
             return Err(Error::new(ErrorKind::OutOfMemory, text));
         }
         self.take(bytes, budget)
@@ -83,15 +83,15 @@ impl Grants {
             Ok(_) => Ok(Grant { bytes, of: self.clone() }),
             Err(now) => {
                 let text = format!(
-                    "{bytes} bytes to fill do not fit into the host's budget of {budget} bytes beside {now} bytes that were \
-                     given out before and are in use"
+                    "{bytes} bytes for an upload do not fit into the host's budget of {budget} bytes: upload writers, and \
+                     arrays made by them, still hold {now} bytes"
                 );
                 Err(Error::new(ErrorKind::OutOfMemory, text))
             }
         }
     }
 
-    /// The same as soon as so many are free, after those who asked before.
+    /// Grants the bytes as soon as they are free, after earlier requests.
     pub fn when_free(self: &Arc<Grants>, owner: u64, bytes: u64, budget: u64) -> Granted {
         let (sender, answer) = oneshot::channel();
         let mut queue = self.queue.lock();
@@ -102,7 +102,8 @@ impl Grants {
             None if bytes > budget => drop(sender.send(self.take(bytes, budget))),
             None => {
                 queue.first_come.push_back(Waiter { number, owner, bytes, budget, answer: sender });
-                // From here on, who gives back looks for us; what was given back before is there now.
+                // From here on, a grant that is dropped serves this request. Bytes that were given back before are seen
+                // by `serve` below.
                 self.waiting.fetch_add(1, SeqCst);
             }
         }
@@ -111,12 +112,12 @@ impl Grants {
         Granted { number, of: self.clone(), answer }
     }
 
-    /// Who waits for this owner waits in vain.
+    /// Ends the waiting requests of an owner with an error.
     pub fn refuse(&self, owner: u64, error: &Error) {
         self.end(|waiter| waiter.owner == owner, error);
     }
 
-    /// Nothing is waited for any more.
+    /// Ends all waiting requests, and all later ones, with an error.
     pub fn close(&self, error: &Error) {
         self.queue.lock().closed.get_or_insert_with(|| error.clone());
         self.end(|_| true, error);
@@ -131,7 +132,7 @@ impl Grants {
         ended.into_iter().for_each(|waiter| waiter.tell(Err(error.clone())));
     }
 
-    /// Gives who waits what is free.
+    /// Serves waiting requests from the free bytes.
     fn serve(self: &Arc<Grants>) {
         while self.waiting.load(SeqCst) > 0 {
             let mut queue = self.queue.lock();
@@ -140,14 +141,15 @@ impl Grants {
             let first = queue.first_come.pop_front();
             self.waiting.fetch_sub(1, SeqCst);
             drop(queue);
-            // Not under the lock: a grant that nobody takes comes back here.
+            // The lock is released first: if the request was dropped, its grant is dropped here, which calls `serve`
+            // again.
             if let Some(first) = first {
                 first.tell(Ok(grant));
             }
         }
     }
 
-    /// Who waits by this number waits no longer.
+    /// Removes the request with this number.
     fn leave(self: &Arc<Grants>, number: u64) {
         let mut queue = self.queue.lock();
         let at = queue.first_come.iter().position(|waiter| waiter.number == number);
@@ -168,7 +170,7 @@ impl Drop for Grant {
 }
 
 impl Granted {
-    /// Whether it waits for others.
+    /// Whether it still waits for bytes.
     pub fn must_wait(&self) -> bool {
         self.of.queue.lock().first_come.iter().any(|waiter| waiter.number == self.number)
     }
@@ -234,7 +236,7 @@ mod tests {
         assert!((&mut second).now_or_never().is_none());
         let third = grants.when_free(1, 50, BUDGET);
         drop(all);
-        // Served, but not looked at.
+        // Served, but not polled.
         drop(third);
         let second = second.now_or_never().unwrap().unwrap();
         let half = grants.grant(50, BUDGET).unwrap();

@@ -1,7 +1,7 @@
-//! Bytes in host memory: what users hand in, what gathers hand out, and what the host device computes on.
+//! Buffers in host memory: data from users, results of gathers, and the host device's own data.
 //!
-//! Must hold: BUF-1: data is aligned to 64 bytes when it is ours, and its size was checked when its shape was made.
-//! BUF-2: a buffer is written only while it has one owner, as a fresh one has; a shared buffer never.
+//! Must hold: BUF-1: memory that this module allocates is aligned to 64 bytes, and its size was checked when its shape
+//! was made. BUF-2: a buffer is written only while it has one owner, as a new one has; a shared buffer never is.
 
 use crate::bulk;
 use crate::dtype::{DType, Element};
@@ -20,12 +20,12 @@ pub trait MappedBytes: Send + Sync {
     /// The mapped bytes.
     fn bytes(&self) -> &[u8];
 
-    /// The bytes for writing, of memory that is made to be filled and that nobody else has seen yet.
+    /// The bytes for writing, if the memory was made to be filled and is not shared yet.
     fn fill(&mut self) -> Option<&mut [u8]> {
         None
     }
 
-    /// Itself, for the device whose memory it is.
+    /// The object as `Any`, for the device that owns the memory.
     #[cfg(feature = "gpu")]
     fn as_any(&self) -> Option<&(dyn Any + Send + Sync)> {
         None
@@ -37,7 +37,7 @@ pub struct HostBuffer {
     dtype: DType,
     elements: usize,
     storage: Storage,
-    /// Its part of what users may be given to fill, where the runtime made it for that.
+    /// The grant of an upload writer's memory, held as long as the buffer lives.
     grant: Option<Grant>,
 }
 
@@ -64,7 +64,7 @@ impl Aligned {
         Layout::from_size_align(bytes.max(ALIGNMENT), ALIGNMENT).expect("BUF-1: sizes were checked when the shape was")
     }
 
-    /// `None` where the machine has no such memory.
+    /// `None` if the memory cannot be allocated.
     fn try_new(bytes: usize, zeroed: bool) -> Option<Aligned> {
         let layout = Aligned::layout(bytes);
         // SAFETY: the layout has a size of at least 64.
@@ -73,8 +73,8 @@ impl Aligned {
         Some(Aligned { at, bytes })
     }
 
-    /// As `try_new`; a panic, which fails the work at hand, where there is no such memory: it must not end the
-    /// user's process.
+    /// As `try_new`, but panics if the memory cannot be allocated. The panic fails the work in progress; an abort would
+    /// end the user's process.
     fn new(bytes: usize, zeroed: bool) -> Aligned {
         Aligned::try_new(bytes, zeroed).unwrap_or_else(|| panic!("out of host memory: {bytes} bytes were asked for"))
     }
@@ -105,8 +105,8 @@ impl<T: Element> MappedBytes for VecBytes<T> {
     }
 }
 
-/// Elements that the program lends, with their owner. The owner was asked for them once: what it lent then stays where
-/// it is as long as the owner is neither moved, nor changed, nor dropped, whatever it would answer another time.
+/// Elements that belong to an object of the program, with that owner. `as_ref` was called once; its result stays valid
+/// as long as the owner is neither moved, changed nor dropped, even if another call would return something else.
 struct Lent<T, O> {
     owner: NonNull<O>,
     elements: NonNull<[T]>,
@@ -156,7 +156,7 @@ pub fn as_bytes<T: Element>(slice: &[T]) -> &[u8] {
 }
 
 impl HostBuffer {
-    /// All zero.
+    /// A buffer of zeros.
     pub fn zeroed(dtype: DType, elements: usize) -> HostBuffer {
         HostBuffer {
             dtype,
@@ -166,10 +166,10 @@ impl HostBuffer {
         }
     }
 
-    /// All zero, or why not.
+    /// A buffer of zeros, or an error.
     ///
     /// # Errors
-    /// `ErrorKind::OutOfMemory` where the machine has no such memory.
+    /// `ErrorKind::OutOfMemory` if the memory cannot be allocated.
     pub fn try_zeroed(dtype: DType, elements: usize) -> Result<HostBuffer> {
         let bytes = elements * dtype.bytes();
         let storage = Aligned::try_new(bytes, true).ok_or_else(|| {
@@ -178,7 +178,7 @@ impl HostBuffer {
         Ok(HostBuffer { dtype, elements, storage: Storage::Owned(storage), grant: None })
     }
 
-    /// Bytes that the caller fills completely before anybody reads them.
+    /// A buffer that the caller fills completely before it is read.
     ///
     /// # Safety
     /// Every byte must be written before it is read. Bools must be written as 0 or 1.
@@ -209,11 +209,11 @@ impl HostBuffer {
         }
     }
 
-    /// Reads the owner's elements where they lie, as long as this buffer lives. They are aligned as elements, no more
-    /// (BUF-1).
+    /// A buffer that reads the owner's elements in place and keeps the owner alive. They are aligned as elements only,
+    /// not to 64 bytes.
     ///
     /// # Errors
-    /// `ErrorKind::Argument` where the owner panics when it is asked for them.
+    /// `ErrorKind::Argument` if the owner's `as_ref` panics.
     pub fn from_shared<T: Element>(owner: impl AsRef<[T]> + Send + Sync + 'static) -> Result<HostBuffer> {
         let lent = Lent::<T, _>::new(owner)?;
         let elements = lent.elements.len();
@@ -250,7 +250,7 @@ impl HostBuffer {
         }
     }
 
-    /// The bytes for writing, where they are ours alone (not a user's vector or mapped memory).
+    /// The bytes for writing, if this module allocated them (not a user's vector or mapped memory).
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
         let bytes = self.elements * self.dtype.bytes();
         match &mut self.storage {
@@ -259,8 +259,8 @@ impl HostBuffer {
         }
     }
 
-    /// The bytes for writing, also of a device's memory that was made to be filled: for whoever made the buffer, before
-    /// anybody else has seen it.
+    /// The bytes for writing, also of a device's memory that was made to be filled. For the maker of the buffer, before
+    /// it is shared.
     pub fn fill(&mut self) -> Option<&mut [u8]> {
         let bytes = self.elements * self.dtype.bytes();
         match &mut self.storage {
@@ -269,7 +269,7 @@ impl HostBuffer {
         }
     }
 
-    /// The memory, where it is a user's or a device's.
+    /// The memory object, if the memory belongs to a user or a device.
     #[cfg(feature = "gpu")]
     pub fn mapped(&self) -> Option<&dyn MappedBytes> {
         match &self.storage {
@@ -298,7 +298,7 @@ impl HostBuffer {
         crate::dtype::Scalar::from_bits(self.dtype, u64::from_le_bytes(word))
     }
 
-    /// With the grant that it takes as long as it lives.
+    /// The same buffer, which holds a grant as long as it lives.
     pub fn granted(mut self, grant: Grant) -> HostBuffer {
         self.grant = Some(grant);
         self

@@ -1,5 +1,5 @@
-//! Names of things that cross actor boundaries. Each kind of thing has one owner (ARCHITECTURE.md);
-//! everybody else holds these.
+//! Ids that cross actor boundaries. The state behind an id has one owner (ARCHITECTURE.md); all other actors hold the
+//! id only.
 
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident($inner:ty)) => {
@@ -28,9 +28,9 @@ id!(/// A device of a runtime: 0 is always the host.
     DeviceId(u8));
 
 impl DeviceId {
-    /// The CPU's threads; every runtime has it.
+    /// The host device, which every runtime has.
     pub const HOST: DeviceId = DeviceId(0);
-    /// The GPU of a runtime that has one, or may yet open one.
+    /// The GPU of a runtime that has one or may open one on demand.
     pub const GPU: DeviceId = DeviceId(1);
 }
 

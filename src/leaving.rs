@@ -1,8 +1,8 @@
-//! What ends by itself behind a runtime, and the end of the process.
+//! Makes the exit of the process wait for threads that end after their runtime was dropped.
 //!
-//! Nobody waits for a runtime that was dropped. Where the process exits in the next moment, its threads may still be
-//! within a GPU's driver, while the exit takes the driver apart under them. So once a driver is loaded, the exit of the
-//! process waits for them, for a moment.
+//! Dropping a runtime does not wait for its threads. If the process exits right after that, these threads may still be
+//! inside of a GPU's driver while the exit unloads it. So once a driver is loaded, the exit of the process waits for
+//! them, for a bounded time.
 //!
 //! In: rings that are ending, threads that are left behind, compilations. Out: a pause at the exit.
 
@@ -14,22 +14,23 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long the exit of the process waits at most.
+/// The longest time that the exit of the process waits.
 const EXIT_WAIT_MAX: Duration = Duration::from_secs(2);
-/// How often the wait is registered at most: C promises room for 32 handlers, some of which are the program's.
+/// Most registrations of the exit handler: C guarantees room for 32 handlers, some of which belong to the program.
 const REGISTERED_MAX: usize = 24;
 
 static LEAVING: AtomicUsize = AtomicUsize::new(0);
-/// How often the wait is registered.
+/// The number of registrations.
 static REGISTERED: AtomicUsize = AtomicUsize::new(0);
 static LEFT: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
-/// Something that the exit of the process waits for, as long as this lives.
+/// While a value of this type lives, the exit of the process waits.
 #[derive(Debug)]
 pub(crate) struct Leaving(());
 
 impl Leaving {
-    /// From now on the exit waits, before all that was registered so far, if a driver is loaded.
+    /// Makes the exit wait for this value. If a driver is loaded, registers the exit handler again, so that it runs
+    /// before handlers that were registered so far.
     pub(crate) fn begin() -> Leaving {
         LEAVING.fetch_add(1, SeqCst);
         if REGISTERED.load(SeqCst) > 0 {
@@ -45,16 +46,16 @@ impl Drop for Leaving {
     }
 }
 
-/// A thread that ends by itself.
+/// Makes the exit wait for a thread that ends by itself.
 pub(crate) fn leave(thread: JoinHandle<()>) {
     let mut left = LEFT.lock();
     left.retain(|thread| !thread.is_finished());
     left.push(thread);
 }
 
-/// Has the exit of the process wait; to be called once a driver is loaded, and again when it has compiled: handlers run
-/// in the reverse order of their registration, and a driver's compiler registers the end of what it uses when it first
-/// uses it. What is registered last waits before any of that ends.
+/// Registers the exit handler. It has to be called once a driver is loaded, and again after the driver has compiled.
+/// Handlers run in the reverse order of registration, and a driver's compiler registers its own cleanup at its first
+/// use; ours has to run before that.
 pub(crate) fn wait_at_exit() {
     unsafe extern "C" {
         fn atexit(call: extern "C" fn()) -> c_int;

@@ -1,8 +1,8 @@
 //! Tidemill: an asynchronous GPU array runtime.
 //!
 //! A program opens a [`Runtime`] and a [`Session`] on it, and writes array code. Operations on an [`Array`] return at
-//! once: they record. A [`Gather`] is a future of host data; when it is first polled, what it needs is cut from the
-//! tape, placed on a device, fused into a few generated kernels and run.
+//! once: they record. A [`Gather`] is a future of host data; when it is first polled, the ops that it needs are cut
+//! from the tape, placed on a device, fused into a few generated kernels and run.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {

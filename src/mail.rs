@@ -1,19 +1,19 @@
 //! Mailboxes of the ring's thread: unbounded queues whose senders wake one parked thread.
 //!
-//! In: messages from any thread. Out: the same, in each sender's order; a watcher sees each before it is queued, on the
-//! sender's thread, and may do something there as soon as it is. A queue that is waited for through an
-//! executor registers and deregisters a waker at each end of each wait, and its sender wakes the thread while it
-//! holds the queue's lock; here the reader polls, parks its thread, and is unparked after the lock is free.
-//! Must hold: MAIL-1: a reader that parks after it found all of its mailboxes empty is unparked by whatever is sent
-//! after that, and by the end of the last sender.
+//! In: messages from any thread. Out: the same messages, in each sender's order. A watcher sees each message on the
+//! sender's thread before it is queued, and may return a function that is called there right after. An async queue
+//! would register and deregister a waker for each wait, and would wake the thread while it holds the queue's lock. Here
+//! the reader polls and parks its thread, and is unparked after the lock is released. Must hold: MAIL-1: a reader that
+//! parks after it found all of its mailboxes empty is unparked by each later message, and by the drop of the last
+//! sender.
 
 use std::sync::{Arc, OnceLock};
 use std::thread::Thread;
 
-/// The reader's thread, once it has said which that is.
+/// The reader's thread, once it is set.
 type Bell = Arc<OnceLock<Thread>>;
 
-/// What a watcher does on the sender's thread once a message is queued.
+/// A function that a watcher has called on the sender's thread once the message is queued.
 pub type Then = Box<dyn FnOnce() + Send>;
 
 /// Sees every message that is sent.
@@ -46,17 +46,17 @@ impl<T> Post<T> {
     /// Sends, and wakes the reader if it is parked.
     ///
     /// # Errors
-    /// The message, where nobody will ever receive it.
+    /// The message, if the receiver is gone.
     pub fn send(&self, message: T) -> Result<(), flume::SendError<T>> {
         self.put(message)?;
         ring(&self.bell);
         Ok(())
     }
 
-    /// Sends and leaves a parked reader alone: the caller sends something else in a moment, which wakes it.
+    /// Sends without waking a parked reader. The caller sends another message soon, which wakes it.
     ///
     /// # Errors
-    /// The message, where nobody will ever receive it.
+    /// The message, if the receiver is gone.
     pub fn put(&self, message: T) -> Result<(), flume::SendError<T>> {
         let then = self.watcher.get().and_then(|watcher| watcher(&message));
         match &self.queue {
@@ -78,13 +78,13 @@ impl<T> Clone for Post<T> {
 
 impl<T> Drop for Post<T> {
     fn drop(&mut self) {
-        // The queue first: the reader is to find it without senders.
+        // The queue is dropped first, so that the reader finds it without senders.
         drop(self.queue.take());
         ring(&self.bell);
     }
 }
 
-/// A sender of a plain queue, whose reader waits by its own means.
+/// A sender for a plain queue, whose reader is not woken by this module.
 impl<T> From<flume::Sender<T>> for Post<T> {
     fn from(queue: flume::Sender<T>) -> Post<T> {
         Post { queue: Some(queue), bell: Bell::default(), watcher: Watcher::default() }
@@ -95,22 +95,22 @@ impl<T> Mail<T> {
     /// The next message, if one is there.
     ///
     /// # Errors
-    /// Whether one may still come.
+    /// `Empty` if a message may still come, `Disconnected` if not.
     pub fn try_recv(&self) -> Result<T, flume::TryRecvError> {
         self.queue.try_recv()
     }
 
-    /// Whether none is there.
+    /// Whether there is no message.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// From now on `watcher` sees what is sent.
+    /// From now on, `watcher` sees each message.
     pub fn watched_by(&self, watcher: impl Fn(&T) -> Option<Then> + Send + Sync + 'static) {
         let _ = self.watcher.set(Box::new(watcher));
     }
 
-    /// From now on `thread` is unparked by what is sent. It must look once more before it parks.
+    /// From now on, `thread` is unparked by each message. It has to poll once more before it parks.
     pub fn wakes(&self, thread: Thread) {
         let _ = self.bell.set(thread);
     }

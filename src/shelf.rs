@@ -1,9 +1,9 @@
-//! Free memory, kept by size for its next use; what is not used goes back to the system in steps.
+//! Keeps free pieces of memory by size for reuse, and returns unused ones to the system in steps.
 //!
 //! In: free pieces of memory, requests, and calls of [`Shelf::trim`] at regular times. Out: pieces for use, and pieces
-//! to give back. Must hold: SHELF-1: a piece that was needed since the trim before stays; of the others half go with
-//! each trim, and all with the last one, behind which nothing is kept until something is asked for again. SHELF-2:
-//! `bytes_pooled_now` counts what lies here.
+//! to give back. Must hold: SHELF-1: a trim keeps the pieces that were needed since the previous trim, and takes out
+//! half of the others. A trim of all takes out all pieces; after it, no piece is kept until the next request. SHELF-2:
+//! `bytes_pooled_now` counts the bytes on all shelves.
 
 use crate::stats::Counters;
 use std::collections::BTreeMap;
@@ -15,16 +15,16 @@ use std::sync::Arc;
 pub(crate) struct Shelf<T> {
     lists: BTreeMap<u64, List<T>>,
     bytes: u64,
-    /// The last trim was one of all, and nothing has been asked for since: nothing is kept.
+    /// The last trim was one of all, and there was no request since: pieces that are put back are not kept.
     asleep: bool,
     counters: Arc<Counters>,
 }
 
-/// Free pieces of one size, the last given back last.
+/// Free pieces of one size, the latest last.
 #[derive(Debug)]
 struct List<T> {
     pieces: Vec<T>,
-    /// The least number of pieces that lay here since the last trim: so many were not needed.
+    /// The least number of pieces in the list since the last trim: this many were not needed.
     unused: usize,
 }
 
@@ -34,18 +34,18 @@ impl<T> Shelf<T> {
         Shelf { lists: BTreeMap::new(), bytes: 0, asleep: false, counters }
     }
 
-    /// Bytes that lie here.
+    /// Bytes on the shelf.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether nothing lies here.
+    /// Whether the shelf is empty.
     #[cfg(any(test, feature = "gpu"))]
     pub(crate) fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }
 
-    /// Keeps a free piece; gives it back to be dropped where nothing is kept.
+    /// Puts a free piece on the shelf. Returns it, to be dropped, if no piece is kept at present.
     pub(crate) fn put(&mut self, size: u64, piece: T) -> Option<T> {
         if self.asleep {
             Counters::add(&self.counters.bytes_returned, size);
@@ -57,14 +57,14 @@ impl<T> Shelf<T> {
         None
     }
 
-    /// A piece of the smallest size in the range that lies here: the last one given back.
+    /// A piece of the smallest size on the shelf that is in the range: the one put back last.
     pub(crate) fn take(&mut self, sizes: impl RangeBounds<u64>) -> Option<(u64, T)> {
         self.asleep = false;
         let (&size, _) = self.lists.range(sizes).next()?;
         self.pop(size)
     }
 
-    /// A piece of the largest size, to make way for another.
+    /// A piece of the largest size, to be dropped to make room.
     #[cfg(any(test, feature = "gpu"))]
     pub(crate) fn take_largest(&mut self) -> Option<(u64, T)> {
         let (&size, _) = self.lists.last_key_value()?;
@@ -82,15 +82,15 @@ impl<T> Shelf<T> {
         Some((size, piece))
     }
 
-    /// Takes out what goes back to the system: half of what was not needed since the last call, or all. The caller
-    /// drops it once no lock is held.
+    /// Takes out the pieces that are returned to the system: half of those that were not needed since the last call, or
+    /// all. The caller drops them after its locks are released.
     #[must_use = "the pieces are to be dropped without a lock"]
     pub(crate) fn trim(&mut self, all: bool) -> Vec<(u64, T)> {
         self.asleep = all;
         let mut gone = Vec::new();
         for (&size, list) in &mut self.lists {
             let count = if all { list.pieces.len() } else { list.unused.div_ceil(2) };
-            // The first were given back the longest ago.
+            // The first pieces have been unused the longest.
             gone.extend(list.pieces.drain(..count).map(|piece| (size, piece)));
             list.unused = list.pieces.len();
         }

@@ -1,4 +1,4 @@
-//! Counters of what was really done. Each is increased at the one place where the thing happens.
+//! Counters of events in a runtime. Each is increased at the one place where the event happens.
 
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ macro_rules! counters {
         }
 
         impl Stats {
-            /// What happened since an earlier reading (gauges, `*_now` and `*_peak`, are as they are).
+            /// The differences from an earlier reading. Gauges (`*_now` and `*_peak`) keep their values.
             pub fn since(&self, earlier: &Stats) -> Stats {
                 let mut elsewhere = self.elsewhere.clone();
                 for (reason, count) in &earlier.elsewhere {
@@ -73,9 +73,9 @@ counters! {
     ops_recorded,
     /// Ops computed at once on tiny host values.
     ops_folded,
-    /// Recorded ops that nobody could reach when their tape was cut, and that were never computed.
+    /// Recorded ops that were unreachable when their tape was cut, and were never computed.
     ops_dead,
-    /// Values that were lost with their device, and made again.
+    /// Values that were lost with their device, and computed again.
     values_made_again,
     /// Regions cut.
     regions,
@@ -115,7 +115,7 @@ counters! {
     bytes_read_back,
     /// Allocations served from a pool.
     pool_hits,
-    /// Allocations made anew.
+    /// Allocations for which new memory was allocated.
     pool_misses,
     /// Outputs that reused an input's memory in place.
     reused_in_place,
@@ -123,20 +123,19 @@ counters! {
     evictions,
     /// Bytes evicted.
     bytes_evicted,
-    /// Buffers that a step needed beyond its device's budget, by itself.
+    /// Buffers that a single step needed beyond its device's budget.
     beyond_budget,
     /// Bytes that values and pools take on devices now.
     bytes_resident_now,
-    /// The most that they took.
+    /// The largest value of `bytes_resident_now`.
     bytes_resident_peak,
-    /// Bytes of memory that nobody uses and that is kept for its next use: in the devices' pools, and in the rings
-    /// through which bytes move.
+    /// Bytes of free memory that is kept for reuse: in the devices' pools, and in the rings for uploads and readbacks.
     bytes_pooled_now,
-    /// Bytes of such memory that went back to the system since nobody had used them for a while.
+    /// Bytes of such memory that were returned to the system because they were unused for a while.
     bytes_returned,
     /// Bytes on their way to GPUs and from them now, of the batches in flight.
     bytes_in_flight_now,
-    /// The most that were.
+    /// The largest value of `bytes_in_flight_now`.
     bytes_in_flight_peak,
     /// Gathers resolved with data.
     gathers,

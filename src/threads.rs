@@ -1,8 +1,9 @@
-//! Which threads are the runtime's own: those of the ring, of its workers and of its devices; what of the program's code
-//! runs on them; which threads of the program record without being held; and how many cores there are.
+//! Knows which threads belong to the runtime (those of the ring, its workers and its devices), runs the program's code
+//! on them safely, marks threads of the program that record without being held, and counts the cores.
 //!
-//! In: each of them marks itself when it begins. Out: whether the current thread is one. Must hold: a name proves
-//! nothing, since a program may name its threads as it likes; a panic of the program's code ends none of them.
+//! In: each thread of the runtime marks itself when it begins. Out: whether the current thread is one. Must hold: a
+//! thread's name is not used for this, since a program may name its threads as it likes; a panic of the program's code
+//! does not end a thread of the runtime.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,11 +17,11 @@ thread_local! {
 /// What happens on a thread that records more than there is room for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Held {
-    /// As the runtime's settings say.
+    /// As the runtime's settings say: an error, or the thread is blocked.
     Here,
-    /// It goes on, and is told.
+    /// Within [`unheld`]: recording goes on, and a wait will be due.
     Later,
-    /// It has gone on.
+    /// Within [`unheld`]: more was recorded than there is room for, and a wait is due.
     Due,
 }
 
@@ -39,7 +40,7 @@ pub fn is_unheld() -> bool {
     HELD.get() != Held::Here
 }
 
-/// Within [`unheld`]: more was recorded than there is room for.
+/// Called within [`unheld`] when more was recorded than there is room for: a wait is due.
 pub fn ask_to_wait() {
     HELD.set(Held::Due);
 }
@@ -78,8 +79,8 @@ pub fn take_wait() -> bool {
     is_due
 }
 
-/// Runs what may be the program's own code on a thread of the runtime: a waker of its executor, the end of memory that
-/// it lent. A panic in it is told to `tracing`, as the program's, and goes no further.
+/// Runs code that may belong to the program on a thread of the runtime: a waker of its executor, or the drop of memory
+/// that it lent. A panic is caught and reported to `tracing` as the program's.
 pub fn contain(what: &str, work: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
         let words = crate::error::panic_words(&*panic);
@@ -87,8 +88,8 @@ pub fn contain(what: &str, work: impl FnOnce()) {
     }
 }
 
-/// The number of threads that the machine runs at once. The first call finds it out, for which the system reads files;
-/// later calls repeat its answer.
+/// The number of threads that the machine runs at the same time. The first call asks the system, which reads files;
+/// later calls return the same number.
 pub fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))

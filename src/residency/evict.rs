@@ -58,7 +58,7 @@ impl State {
                     let owns_host_budget = self.devices[d].info.capabilities.owns_host_budget;
                     let claimed = if owns_host_budget { self.claimed_bytes } else { 0 };
                     let most = self.devices[d].info.memory_bytes.saturating_sub(claimed);
-                    return Err(self.refusal(d, bytes, most, "what the same step needs"));
+                    return Err(self.refusal(d, bytes, most, "its other operands"));
                 }
                 self.grow(d, bytes, open);
                 grown = true;
@@ -99,7 +99,7 @@ impl State {
             // Other plans in progress will free memory.
             return Stop::Wait(Block::Others(self.devices[d].cursors_ended));
         }
-        let text = format!("{bytes} more bytes do not fit into {most} bytes beside {beside}");
+        let text = format!("it needs {bytes} more bytes, which do not fit into {most} bytes beside {beside}");
         Stop::Fail(Error::new(ErrorKind::OutOfMemory, text))
     }
 
@@ -159,7 +159,7 @@ impl State {
                 Attempt::Draining | Attempt::Nothing(_) if any => return Ok(true),
                 Attempt::Draining => return Err(Stop::Wait(Block::Draining(self.devices[d].draining_bytes))),
                 Attempt::Nothing(true) => {
-                    let beside = "what others keep, and host memory for evicted values is full";
+                    let beside = "other values, and the host memory for evicted values is full";
                     return Err(self.refusal(d, bytes, budget, beside));
                 }
                 Attempt::Nothing(false) => return Ok(false),

@@ -1,9 +1,9 @@
-//! The recorder and the program's subscriber as one, for the runtime's own threads: a timeline takes neither a span nor
-//! a log line away from anybody.
+//! A subscriber for the runtime's own threads that passes everything to both the recorder and the program's subscriber,
+//! so that recording a timeline takes no span or log line away from the program.
 //!
-//! In: `tracing` callbacks on threads that the runtime owns. Out: the same to the program's subscriber, all that it
-//! enables, under its own ids; this crate's to the recorder. Must hold: BOTH-1: an id that is handed out is the
-//! program's, wherever the program's subscriber made one; the recorder's is looked up by it.
+//! In: `tracing` callbacks on threads that the runtime owns. Out: calls of the program's subscriber, for everything
+//! that it enables, with its own ids; calls of the recorder, for this crate's spans and events. Must hold: BOTH-1: if
+//! the program's subscriber made an id for a span, that id is the span's; the recorder's id is looked up by it.
 
 use super::chrome::{MARK, is_own};
 use parking_lot::Mutex;
@@ -14,7 +14,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::Interest;
 use tracing::{Dispatch, Event, Metadata, Subscriber, dispatcher};
 
-/// Marks ids of spans that the program's subscriber does not want.
+/// Marks ids of spans that the program's subscriber has not enabled.
 const RECORDED_ONLY: u64 = 1 << 63;
 
 pub(super) struct Both {
@@ -39,7 +39,7 @@ impl Both {
         Both { recorder, program, spans: Mutex::default(), next: AtomicU64::new(0) }
     }
 
-    /// Tells whoever has a span: first the program's subscriber, with this id, then the recorder, with its own.
+    /// Calls the subscribers that have a span: first the program's, with this id, then the recorder, with its own id.
     fn tell(&self, id: &Id, program: impl FnOnce(&Dispatch), recorder: impl FnOnce(&Dispatch, &Id)) {
         let span = self.spans.lock().get(&id.into_u64()).cloned();
         if span.as_ref().is_none_or(|span| span.shared) {
@@ -70,7 +70,7 @@ impl Subscriber for Both {
         let shared = theirs.is_some();
         let id = theirs.unwrap_or_else(|| Id::from_u64(RECORDED_ONLY | (self.next.fetch_add(1, Relaxed) + 1)));
         if is_own(metadata) {
-            // The parent may be the program's, which the recorder does not know.
+            // The parent may be a span of the program that the recorder does not know.
             let recorded = self.recorder.new_span(&Attributes::new(metadata, attributes.values()));
             self.spans.lock().insert(id.into_u64(), Span { recorded, shared });
         }
@@ -111,7 +111,8 @@ impl Subscriber for Both {
     }
 
     fn try_close(&self, id: Id) -> bool {
-        // Each under its own: what is current on the thread is told to give up the span's parent.
+        // Each subscriber is made current for its own call, because closing a span closes its parent under the current
+        // one.
         let (theirs, own) = (Cell::new(false), Cell::new(false));
         self.tell(
             &id,
@@ -121,7 +122,7 @@ impl Subscriber for Both {
             },
         );
         if own.get() {
-            // The recorder counts for certain; not every subscriber does.
+            // The recorder always counts references; not every subscriber does.
             self.spans.lock().remove(&id.into_u64());
         }
         theirs.get() || own.get()

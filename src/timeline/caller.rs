@@ -1,9 +1,9 @@
-//! Whose work it is: the `tracing` span in which a program cut its tape or asked for a value.
+//! Remembers the caller of each piece of work: the `tracing` span in which a program cut its tape or asked for a value.
 //!
-//! In: the program's current span, with each segment that is cut within one; the regions that were cut of it. Out: that
-//! span as the parent of what the runtime's threads do for these regions.
-//! Must hold: CALLER-1: a span is made by the subscriber that made its parent, whichever is current on the thread: an
-//! id of one subscriber means nothing to another. CALLER-2: nothing is kept here of a region that has ended.
+//! In: the program's current span at each cut; the regions that were cut from the segment. Out: that span, as the
+//! parent of the spans of the runtime's threads for these regions. Must hold: CALLER-1: a span is made by the
+//! subscriber that made its parent, whichever subscriber is current on the thread, because an id is valid for its own
+//! subscriber only. CALLER-2: no entry is kept for a region that has ended.
 
 use crate::ids::{RegionId, SessionId};
 use parking_lot::Mutex;
@@ -13,18 +13,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tracing::{Dispatch, Span, dispatcher, span};
 
-/// Segments that the ring has not taken in, at most. They are more only where the ring has ended.
+/// Most segments that the ring has not taken in. There are more only if the ring has ended.
 const SEGMENTS_MAX: usize = 1 << 16;
 
-/// Regions that are remembered beside those under way, and as many again.
+/// Regions beyond twice those in progress that may be in the table before it is cleaned up.
 const SURPLUS_MAX: usize = 64;
 
-/// A span of the program's, if it was in one.
+/// The program's current span, if there is one.
 #[derive(Clone, Default)]
 pub struct Caller(Option<Arc<Held>>);
 
-/// A span that ends under the subscriber that made it: `tracing-subscriber` has whichever is current on the thread give
-/// up the span's parent (CALLER-1).
+/// A span whose drop runs under the subscriber that made it, because `tracing-subscriber` closes the span's parent
+/// under whichever subscriber is current (CALLER-1).
 struct Held(Span);
 
 impl Drop for Held {
@@ -43,20 +43,21 @@ impl Caller {
         Caller(span.id().map(|_| Arc::new(Held(span))))
     }
 
-    /// A newer one, if there is one, takes the place of this one. Returns the one that is not kept, to be dropped
-    /// where no lock is held: that may end the program's span.
+    /// Replaces this caller by a newer one, if there is one. Returns the caller that is not kept. It has to be dropped
+    /// while no lock is held, since that may end the program's span.
     #[must_use]
     pub fn replace(&mut self, newer: Caller) -> Caller {
         if newer.is_none() { newer } else { std::mem::replace(self, newer) }
     }
 
-    /// Whether there is none.
+    /// Whether the program was in no span.
     pub fn is_none(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Runs `work` in a span that `make` makes of its parent's id. Where that is the program's, its subscriber makes
-    /// the span (CALLER-1), and `recorder` another one for itself; else the thread's subscriber makes it.
+    /// Runs `work` in a span that `make` creates from its parent's id. If the parent is a span of the program, the
+    /// program's subscriber creates the span (CALLER-1), and `recorder` another one for itself; otherwise the thread's
+    /// subscriber creates it.
     pub(super) fn enter<R>(
         &self,
         recorder: Option<&Dispatch>,
@@ -65,7 +66,7 @@ impl Caller {
     ) -> R {
         let Some(parent) = &self.0 else { return make(None).in_scope(work) };
         let theirs = parent.0.with_subscriber(|(id, subscriber)| {
-            // Only the making happens under that subscriber.
+            // That subscriber is current only while the span is created.
             dispatcher::with_default(subscriber, || make(Some(id.clone())))
         });
         let theirs = Held(theirs.unwrap_or_else(Span::none));
@@ -81,23 +82,23 @@ impl fmt::Debug for Caller {
     }
 }
 
-/// The callers of what is under way.
+/// The callers of segments and regions that are in progress.
 #[derive(Debug, Default)]
 pub struct Callers {
-    /// How many are known, so that a program without spans takes no lock.
+    /// The number of entries, so that a program without spans takes no lock.
     known: AtomicUsize,
     inner: Mutex<Inner>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// By session and time of the cut.
+    /// The callers of segments, by session and time of the cut.
     segments: FxHashMap<(SessionId, u64), Caller>,
     regions: FxHashMap<RegionId, Caller>,
 }
 
 impl Callers {
-    /// A segment is about to be sent; to be called before that.
+    /// Notes the caller of a segment. To be called before the segment is sent.
     pub fn cut(&self, session: SessionId, at_ns: u64, caller: Caller) {
         if caller.is_none() {
             return;
@@ -107,23 +108,23 @@ impl Callers {
             inner.segments.insert((session, at_ns), caller);
             gone
         });
-        // Not under the lock: it may end the program's spans.
+        // Dropped after the lock is released, since that may end the program's spans.
         drop(gone);
     }
 
-    /// The caller of a segment that has come.
+    /// Takes the caller of a segment that the ring has received.
     pub fn take_segment(&self, session: SessionId, at_ns: u64) -> Caller {
         self.change_known(|inner| inner.segments.remove(&(session, at_ns)).unwrap_or_default()).unwrap_or_default()
     }
 
-    /// Regions were cut for a caller.
+    /// Notes the caller of regions that were cut.
     pub fn regions(&self, regions: impl Iterator<Item = RegionId>, caller: &Caller) {
         if !caller.is_none() {
             self.change(|inner| inner.regions.extend(regions.map(|region| (region, caller.clone()))));
         }
     }
 
-    /// The caller of a region, as long as that is under way.
+    /// The caller of a region that has not ended.
     pub fn of(&self, region: RegionId) -> Caller {
         if self.known.load(Relaxed) == 0 {
             return Caller::default();
@@ -134,12 +135,12 @@ impl Callers {
     /// A region has ended.
     pub fn ended(&self, region: RegionId) {
         let gone = self.change_known(|inner| inner.regions.remove(&region));
-        // Not under the lock: it may end the program's span.
+        // Dropped after the lock is released, since that may end the program's span.
         drop(gone);
     }
 
-    /// Forgets regions that ended without a word, as those that nobody wants any more, once they are many: `count` are
-    /// under way, and `is_open` tells which (CALLER-2).
+    /// Removes regions that ended without a call of `ended`, such as cancelled ones, once there are many. `count`
+    /// regions are in progress, and `is_open` tells which (CALLER-2).
     pub fn limit(&self, count: usize, is_open: impl Fn(RegionId) -> bool) {
         if self.known.load(Relaxed) <= SURPLUS_MAX + 2 * count {
             return;

@@ -2,10 +2,10 @@
 //!
 //! In: this crate's spans and events on the threads that the runtime owns. Out: spans and instants on our clock.
 //!
-//! `tracing-chrome` writes a stream of its own: one process, B and E events, its own `Instant`, and a sender in a
-//! thread-local that is never reset. So its layer is built on a thread of ours (the caller's thread-local stays as it
-//! was), is entered on threads of one runtime only, and its stream is taken in here: marks that carry our clock tell
-//! its offset, and B/E pairs become complete spans on the lane `tracing: <thread>`.
+//! `tracing-chrome` writes its own stream: one process, B and E events, its own clock, and a sender in a thread-local
+//! that is never reset. So its layer is built on a thread of the recorder (which leaves the caller's thread-local
+//! alone), and entered on threads of one runtime only. Its stream is parsed here: marks that carry the timeline's clock
+//! give the offset of its clock, and pairs of B and E events become spans on the lane `tracing: <thread>`.
 
 use super::both::Both;
 use super::lanes::Row;
@@ -23,9 +23,9 @@ use tracing_chrome::{ChromeLayer, ChromeLayerBuilder, FlushGuard};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
-/// The target of the events that carry our clock and the threads' names; never forwarded.
+/// The target of the events that carry the timeline's clock and the threads' names. They are not forwarded.
 pub(super) const MARK: &str = "tidemill::timeline::mark";
-/// Marks at the start: the one that was least delayed gives the offset of the clocks.
+/// Marks at the start. The mark with the least delay gives the offset of the clocks.
 const MARKS: u32 = 4;
 
 thread_local! {
@@ -41,7 +41,7 @@ pub(super) fn is_owned_thread() -> bool {
 pub(super) struct HostDispatch {
     /// `tracing-chrome` alone.
     recorder: Dispatch,
-    /// The program's with it, if there is one.
+    /// The recorder together with the program's subscriber, if there is one.
     all: Dispatch,
 }
 
@@ -61,7 +61,7 @@ impl HostDispatch {
 }
 
 /// Builds the layer; to be called on a thread of the recorder. `FlushGuard` ends the stream when it is dropped.
-/// `program`: who else gets what the runtime's threads say.
+/// `program` is the program's subscriber, which gets the spans and events, too.
 pub(super) fn build(queue: Arc<Queue>, epoch: Instant, program: Option<Dispatch>) -> (HostDispatch, FlushGuard) {
     let (inner, guard) =
         ChromeLayerBuilder::new().writer(Sink(queue)).include_args(true).include_locations(false).build();
@@ -82,7 +82,7 @@ fn mark(thread: &str, now_ns: u64) {
     tracing::info!(target: MARK, ns = now_ns, thread = tracing::field::display(thread));
 }
 
-/// Where `tracing-chrome`'s thread writes.
+/// The writer for `tracing-chrome`'s thread.
 struct Sink(Arc<Queue>);
 
 impl Write for Sink {
@@ -147,7 +147,7 @@ where
     }
 }
 
-/// What came out of the stream, on our clock. Arguments are a JSON object, or empty.
+/// A span or event of the stream, on the timeline's clock. Arguments are a JSON object, or empty.
 #[derive(Debug, PartialEq)]
 pub(super) enum HostEvent {
     /// A span of a thread.
@@ -156,10 +156,10 @@ pub(super) enum HostEvent {
     Instant { row: Row, name: String, at_ns: u64, arguments: String },
 }
 
-/// Takes `tracing-chrome`'s stream apart.
+/// Parses `tracing-chrome`'s stream.
 #[derive(Debug, Default)]
 pub(super) struct ChromeStream {
-    /// The begin of a line whose end has not come.
+    /// The beginning of a line that is not complete yet.
     partial: Vec<u8>,
     /// Its clock minus ours, in nanoseconds.
     offset_ns: Option<i64>,
@@ -185,7 +185,7 @@ impl ChromeStream {
             rest = &rest[end + 1..];
         }
         self.partial = rest.to_vec();
-        // The last event has no line end behind it until the next one comes; it is complete if it parses.
+        // The last event has no line end until the next one comes. It is complete if it parses.
         if serde_json::from_slice::<Value>(&self.partial).is_ok_and(|v| v.is_object()) {
             let last = std::mem::take(&mut self.partial);
             events.extend(self.line(&last));
@@ -221,7 +221,7 @@ impl ChromeStream {
                     arguments: arguments(&event, ""),
                 })
             }
-            // An event's name is its source line; what it says is its message.
+            // The name of an event in the stream is its source line. Its message is used instead.
             "i" => {
                 let said = event.pointer("/args/message").and_then(Value::as_str).map(str::to_owned);
                 let arguments = arguments(&event, "message");
@@ -237,7 +237,7 @@ impl ChromeStream {
             return;
         };
         if thread.is_empty() {
-            // A mark is written after it was timed, so that the least difference is the best.
+            // A mark is written some time after its clock was read, so the least difference is the best estimate.
             let offset_ns = theirs_ns - ours_ns;
             self.offset_ns = Some(self.offset_ns.map_or(offset_ns, |known| known.min(offset_ns)));
         } else {

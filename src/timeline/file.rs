@@ -1,20 +1,20 @@
 //! The trace file: a JSON array that is complete after every write.
 //!
-//! In: runs of whole events. Out: one file, or several numbered ones when it grows beyond the limit.
-//! Must hold (TIME-2): the file ends with `]` after each write. A write overwrites that tail with new events and a new
-//! tail in one system call, and takes whatever it managed back if it fails.
+//! In: runs of whole events. Out: one file, or several numbered ones when it grows beyond the limit. Must hold
+//! (TIME-2): the file ends with `]` after each write. A write overwrites that tail with new events and a new tail in
+//! one system call. If it fails, the file is truncated to its former state.
 
 use crate::error::{Error, ErrorKind, Result};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Between two events.
+/// Separates two events.
 pub(super) const SEPARATOR: &[u8] = b",\n";
 const HEAD: &[u8] = b"[";
 const TAIL: &[u8] = b"\n]";
 
-/// How much is written.
+/// Limits on the size and number of files.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
     /// Bytes in a file beyond which the next one is begun.
@@ -37,9 +37,9 @@ pub(super) struct TraceFile {
     file: File,
     /// Where the next write begins: at the tail.
     tail_at: u64,
-    /// Nothing was written yet; an older file of that name is still as it was.
+    /// Nothing was written yet. An older file of that name is unchanged.
     untouched: bool,
-    /// There was no file of that name before.
+    /// The file did not exist before.
     created: bool,
     files: u32,
 }
@@ -51,7 +51,7 @@ impl TraceFile {
         let mut this =
             TraceFile { path: path.to_owned(), limits, file, tail_at: 0, untouched: true, created, files: 1 };
         if created {
-            // A run that is killed before its first event leaves a file that opens, too.
+            // Even a run that is killed before its first event leaves a valid file.
             this.begin().map_err(|error| unwritable(path, &error))?;
         }
         Ok(this)
@@ -71,7 +71,7 @@ impl TraceFile {
         self.tail_at >= self.limits.file_bytes_max
     }
 
-    /// Goes on in the next file; false if there may be no more of them.
+    /// Continues in the next file. Returns false if the limit on files is reached.
     pub(super) fn rotate(&mut self) -> Result<bool> {
         if self.files >= self.limits.files_max {
             return Ok(false);
@@ -109,19 +109,20 @@ impl TraceFile {
         Ok(())
     }
 
-    /// After a failed write: back to the last complete array. The space that it needs was just given back.
+    /// Restores the last complete array after a failed write. The write's own part is truncated first, so there is
+    /// space for the tail.
     fn restore_tail(&mut self) {
         let restored = self
             .file
             .set_len(self.tail_at)
             .and_then(|()| self.file.seek(SeekFrom::Start(self.tail_at)))
             .and_then(|_| self.file.write_all(TAIL));
-        // The first error is the one that is reported.
+        // Only the first error is reported.
         drop(restored);
     }
 }
 
-/// If nothing was recorded and the file is ours, it is removed.
+/// If nothing was recorded and the file is new, it is removed.
 impl Drop for TraceFile {
     fn drop(&mut self) {
         if self.untouched && self.created {

@@ -1,9 +1,9 @@
-//! Arrows: which span each end belongs to, and which two ends belong together.
+//! Pairs the ends of arrows, and finds the span of each end.
 //!
-//! In: ends of arrows as they are recorded, and the rows of spans as they are placed. Out: complete arrows.
-//! Must hold: an arrow leaves with both of its ends, each inside of a span of its row. An end may be recorded before
-//! its span (spans are recorded when they end); it waits for it.
-//! Bounds: at most `WAITING_MAX` ends wait for a span, and as many for their other end; the oldest are given up.
+//! In: ends of arrows as they are recorded, and the rows of spans as they are placed. Out: complete arrows. Must hold:
+//! an arrow is returned only with both ends, each inside of a span of its row. An end may be recorded before its span,
+//! since spans are recorded when they end; it then waits for the span. Bounds: at most `WAITING_MAX` ends wait for a
+//! span, and as many for their other end; the oldest are dropped.
 
 use super::json::Place;
 use super::lanes::{Lanes, Row};
@@ -25,7 +25,7 @@ pub(super) struct End {
 /// A complete arrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Arrow {
-    /// Its number in the file: unique, also where callers use theirs again.
+    /// Its number in the file, which is unique even if callers reuse their numbers.
     pub(super) id: u64,
     /// Where it begins.
     pub(super) start: End,
@@ -70,7 +70,7 @@ impl Flows {
         }
     }
 
-    /// A span was placed: the ends that waited for it are now inside of one.
+    /// A span was placed: places the ends that waited for it.
     pub(super) fn span_placed(&mut self, row: &Row, place: Place, start_ns: u64, end_ns: u64) -> Vec<Arrow> {
         let Some(waiting) = self.spanless.get_mut(row) else { return Vec::new() };
         let times: Vec<u64> = waiting.range(start_ns..=end_ns).map(|(at, _)| *at).collect();
@@ -90,7 +90,7 @@ impl Flows {
             .collect()
     }
 
-    /// One end has its place; an arrow if the other one has, too.
+    /// An end was placed. Returns the arrow if the other end was placed, too.
     fn placed(&mut self, flow: u64, is_end: bool, end: End) -> Option<Arrow> {
         let others = &mut self.single[usize::from(!is_end)];
         if let Some(queue) = others.get_mut(&flow) {
@@ -113,7 +113,7 @@ impl Flows {
     }
 }
 
-/// Viewers take a span's end as outside of it, so that an arrow there would hang in the air.
+/// Viewers treat a span's end as outside of it, so an arrow there would belong to no span.
 fn inside(at_ns: u64, start_ns: u64, end_ns: u64) -> u64 {
     if at_ns == end_ns && end_ns > start_ns { at_ns - 1 } else { at_ns }
 }

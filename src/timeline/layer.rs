@@ -21,11 +21,11 @@ pub struct TimelineLayer {
     timeline: Timeline,
 }
 
-/// What the layer keeps at a span.
+/// The layer's data of a span.
 #[derive(Default)]
 struct Kept {
     details: Vec<(&'static str, Detail)>,
-    /// Who is in it since when; the same span may be entered on several threads.
+    /// The threads that are in the span, each with the time of entry. Several threads may enter the same span.
     entered: Vec<(ThreadId, u64)>,
 }
 
@@ -34,7 +34,7 @@ impl TimelineLayer {
         TimelineLayer { timeline }
     }
 
-    /// Whether there is anything to do on this thread: the runtime's own threads are recorded already.
+    /// Whether to record on this thread. The runtime's own threads are recorded in another way.
     fn records(&self) -> bool {
         self.timeline.is_on() && !chrome::is_owned_thread()
     }
@@ -97,7 +97,7 @@ where
     }
 }
 
-/// The current thread's row. Names of threads need not differ, so they get a number.
+/// The current thread's row. Thread names need not be unique, so a number is added.
 fn row() -> Row {
     thread_local! {
         static NAME: OnceCell<Arc<str>> = const { OnceCell::new() };

@@ -86,11 +86,11 @@ pub enum Detail {
     Int(i64),
     /// A number.
     Float(f64),
-    /// Words.
+    /// A text.
     Text(String),
 }
 
-/// The recorder of one runtime; cheap to clone, one branch a call when off.
+/// The recorder of one runtime. It is cheap to clone; when it is off, a call costs one branch.
 #[derive(Clone)]
 pub struct Timeline {
     epoch: Instant,
@@ -106,7 +106,7 @@ pub struct ThreadGuard {
     _scope: Option<tracing::dispatcher::DefaultGuard>,
 }
 
-/// What all clones of a timeline that is on share. Dropping the last one finishes the file.
+/// The state that all clones of a timeline share. Dropping the last clone finishes the file.
 struct Recorder {
     queue: Arc<Queue>,
     host: Option<HostDispatch>,
@@ -114,7 +114,7 @@ struct Recorder {
 }
 
 impl Timeline {
-    /// A timeline that records nothing; its clock runs all the same.
+    /// A timeline that records nothing. Its clock still runs.
     pub fn off() -> Timeline {
         Timeline { epoch: Instant::now(), recorder: None, program: current_subscriber(), callers: Arc::default() }
     }
@@ -206,9 +206,9 @@ impl Timeline {
         });
     }
 
-    /// Has the current thread's `tracing` spans and events reach the subscriber that was current where the timeline was
-    /// created, until the guard is dropped; this crate's are recorded, too, through `tracing-chrome`, on the lane
-    /// `tracing: name`. To be called once by each thread that the runtime owns, and by no other: the subscriber is
+    /// Until the guard is dropped, sends the current thread's `tracing` spans and events to the subscriber that was
+    /// current where the timeline was created. Those of this crate are also recorded, through `tracing-chrome`, on the
+    /// lane `tracing: name`. To be called once by each thread that the runtime owns, and by no other: the subscriber is
     /// scoped to the thread, never global.
     pub fn enter_thread(&self, name: &str) -> ThreadGuard {
         let host = self.host().map(|host| host.enter(name, self));
@@ -219,12 +219,12 @@ impl Timeline {
         self.recorder.as_ref().and_then(|recorder| recorder.host.as_ref())
     }
 
-    /// The callers of what is under way.
+    /// The callers of work in progress.
     pub fn callers(&self) -> &Callers {
         &self.callers
     }
 
-    /// Runs what the runtime does for a caller in a span that `make` makes of its parent's id.
+    /// Runs work for a caller in a span that `make` creates from its parent's id.
     pub fn in_span<R>(
         &self,
         caller: &Caller,
@@ -247,11 +247,11 @@ impl Timeline {
         }
     }
 
-    /// Writes what is left and closes the file; whatever is recorded afterwards is ignored. Also done when the last
+    /// Writes the remaining records and closes the file; later records are ignored. This is also done when the last
     /// clone is dropped. Blocks until the file is complete.
     ///
     /// # Errors
-    /// `ErrorKind::Io` with the first error that writing the file met: the recording ended there.
+    /// `ErrorKind::Io` with the first error of writing the file, at which the recording ended.
     pub fn finish(&self) -> Result<()> {
         self.recorder.as_ref().map_or(Ok(()), |recorder| recorder.finish())
     }
@@ -298,7 +298,7 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // TIME-1: nobody is left who could be told of an error of the file.
+        // TIME-1: there is no caller left to whom an error of the file could be returned.
         let _ = self.finish();
     }
 }

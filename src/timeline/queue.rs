@@ -1,8 +1,8 @@
-//! From the callers' threads to the writer: records in sharded buffers.
+//! The queue from the callers' threads to the writer: records in sharded buffers.
 //!
-//! In: records, pushed by any thread at the price of an uncontended lock. Out: batches, taken by the writer.
-//! A push wakes the writer only when a shard is long, so that recording costs no system call.
-//! Must hold: a shard holds at most `SHARD_RECORDS_MAX` records; what does not fit is counted, not kept.
+//! In: records, pushed by any thread; a push takes a lock that is usually free. Out: batches, taken by the writer. A
+//! push wakes the writer only when a shard is long, so that recording usually makes no system call. Must hold: a shard
+//! holds at most `SHARD_RECORDS_MAX` records; further records are counted and dropped.
 
 use super::Detail;
 use super::lanes::Row;
@@ -20,7 +20,7 @@ const SHARD_RECORDS_WAKE: usize = 4096;
 /// Records in a shard beyond which new ones are dropped and counted.
 const SHARD_RECORDS_MAX: usize = 1 << 20;
 
-/// What the callers hand over: facts, not yet formatted.
+/// A record of a caller, not yet formatted.
 #[derive(Debug)]
 pub(super) enum Record {
     /// A span on a row.
@@ -51,7 +51,7 @@ impl Record {
     }
 }
 
-/// The buffers and the writer's bell.
+/// The buffers, and the signal that wakes the writer.
 #[derive(Default)]
 pub(super) struct Queue {
     shards: [Shard; SHARDS],
@@ -64,7 +64,7 @@ pub(super) struct Queue {
     flushed: Condvar,
 }
 
-/// On its own cache line, so that threads do not disturb each other.
+/// A shard on its own cache line, to avoid false sharing between threads.
 #[derive(Default)]
 #[repr(align(128))]
 struct Shard(Mutex<Vec<Record>>);
@@ -79,11 +79,11 @@ struct Control {
     failure: Option<Error>,
 }
 
-/// What the writer is to do in this turn.
+/// The writer's task in this turn.
 pub(super) struct Turn {
     /// No more records will come.
     pub(super) closing: bool,
-    /// To be handed to [`Queue::flushed`] after writing; somebody waits for the file if it is set.
+    /// Set if a thread waits for the file: the number for [`Queue::flushed`] after writing.
     pub(super) flush: Option<u64>,
 }
 
@@ -101,7 +101,7 @@ fn shard_of_thread() -> usize {
             }
             shard.get()
         })
-        // A thread that is ending has no locals any more.
+        // A thread that is ending has no thread-locals any more.
         .unwrap_or(0)
 }
 
@@ -146,12 +146,12 @@ impl Queue {
         std::mem::take(&mut self.chrome.lock())
     }
 
-    /// How many records did not fit.
+    /// The number of records that did not fit.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped.load(Relaxed)
     }
 
-    /// Waits for the bell or the end of `patience`.
+    /// Waits until the writer is woken, at most for `patience`.
     pub(super) fn wait(&self, patience: Duration) -> Turn {
         let mut control = self.control.lock();
         if !control.closing && !control.rung && control.flushes_wanted == control.flushes_done {
@@ -162,7 +162,7 @@ impl Queue {
         Turn { closing: control.closing, flush: (wanted > control.flushes_done).then_some(wanted) }
     }
 
-    /// Tells those who wait that the file holds what they recorded.
+    /// Wakes the threads that wait for a flush up to this number.
     pub(super) fn flushed(&self, flush: u64) {
         self.control.lock().flushes_done = flush;
         self.flushed.notify_all();
@@ -182,14 +182,14 @@ impl Queue {
         }
     }
 
-    /// Ends the recording; the writer writes what is left.
+    /// Ends the recording. The writer writes the remaining records.
     pub(super) fn close(&self) {
         self.closed.store(true, Relaxed);
         self.control.lock().closing = true;
         self.bell.notify_one();
     }
 
-    /// Ends the recording; what is still in the queue is not needed.
+    /// Ends the recording, and drops the remaining records.
     pub(super) fn stop(&self) {
         self.closed.store(true, Relaxed);
     }
@@ -200,12 +200,12 @@ impl Queue {
         self.control.lock().failure.get_or_insert(error);
     }
 
-    /// Why the recording ended early, if it did.
+    /// The error at which the recording ended early, if it did.
     pub(super) fn failure(&self) -> Option<Error> {
         self.control.lock().failure.clone()
     }
 
-    /// The writer is gone, on whichever way: nobody may wait for it.
+    /// The writer has ended, for whatever reason: wakes all threads that wait for it.
     pub(super) fn writer_gone(&self) {
         self.closed.store(true, Relaxed);
         self.control.lock().gone = true;

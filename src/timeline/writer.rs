@@ -1,7 +1,7 @@
 //! The recorder's thread: takes records, finds their rows, pairs arrows, writes the file.
 //!
-//! In: the queue. Out: the file, at least every `PERIOD` while anything happens, so that an interrupted run loses
-//! no more than that.
+//! In: the queue. Out: the file, written at least every `PERIOD` while there are records, so that an interrupted run
+//! loses no more than that.
 
 use super::chrome::{self, ChromeStream, HostDispatch, HostEvent};
 use super::file::{SEPARATOR, TraceFile};
@@ -20,12 +20,12 @@ use std::time::{Duration, Instant};
 use tracing::Dispatch;
 use tracing_chrome::FlushGuard;
 
-/// How long records may wait.
+/// The longest time that records wait.
 const PERIOD: Duration = Duration::from_millis(50);
-/// Bytes of events at which they are written before more are made.
+/// When this many bytes of events are formatted, they are written before more are formatted.
 const WRITE_BYTES: usize = 64 << 10;
 
-/// Starts the thread. The dispatch is missing if `tracing-chrome` could not be started: only its lanes are then.
+/// Starts the thread. If `tracing-chrome` could not be started, there is no dispatch, and only its lanes are missing.
 pub(super) fn spawn(
     file: TraceFile,
     queue: Arc<Queue>,
@@ -35,10 +35,10 @@ pub(super) fn spawn(
     let (send, receive) = crossbeam_channel::bounded(1);
     let thread = std::thread::Builder::new().name("tidemill-timeline".into()).spawn(move || {
         let gone = Gone(queue.clone());
-        // It panics where it cannot start its thread.
+        // `tracing-chrome` panics if it cannot start its thread.
         let built = catch_unwind(AssertUnwindSafe(|| chrome::build(queue.clone(), epoch, program))).ok();
         let (host, guard) = built.unzip();
-        // The receiver waits below; if it is gone there is nobody to record for.
+        // The receiver waits below. If it is gone, no recording is needed.
         if send.send(host).is_ok() {
             run(Writer::new(file, queue), guard);
         }
@@ -48,7 +48,7 @@ pub(super) fn spawn(
     Ok((thread, host))
 }
 
-/// Tells those who wait that nobody writes any more, also after a panic.
+/// Wakes waiting threads when the writer ends, also after a panic.
 struct Gone(Arc<Queue>);
 
 impl Drop for Gone {
@@ -85,10 +85,10 @@ struct Writer {
     /// Whole events with separators between them.
     buffer: Vec<u8>,
     asynchronous_id: u64,
-    /// Sessions that ended in this turn: other threads may still bring some records of theirs. They are forgotten in
-    /// the next turn but one.
+    /// Sessions that ended in this turn and in the last one. Other threads may still push records of them, so they are
+    /// forgotten two turns later.
     ended: [Vec<SessionId>; 2],
-    /// The file failed or is at its limit: what comes is dropped.
+    /// The file failed or reached its limit: further records are dropped.
     stopped: bool,
 }
 
@@ -107,7 +107,7 @@ impl Writer {
         }
     }
 
-    /// Writes all that has come since the last turn.
+    /// Writes all records since the last turn.
     fn turn(&mut self, closing: bool) {
         let host = self.queue.take_chrome();
         for event in self.chrome.take(&host) {
@@ -181,7 +181,7 @@ impl Writer {
         self.event(|out| json::instant(out, place, row.category(), name, at_ns, arguments));
     }
 
-    /// Both ends at once, so that a file never holds one of them only.
+    /// Writes both ends together, so that no file has only one of them.
     fn arrow(&mut self, Arrow { id, start, end }: Arrow) {
         self.event(|out| {
             json::flow(out, start.place, id, start.at_ns, false);
@@ -190,7 +190,7 @@ impl Writer {
         });
     }
 
-    /// Adds an event, behind the names of its row if they are new.
+    /// Adds an event, after the names of its row if they are new.
     fn event(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
         if self.stopped {
             return;
@@ -213,7 +213,7 @@ impl Writer {
         }
     }
 
-    /// TIME-1: an error ends the recording, nothing else.
+    /// Writes the buffer. An error ends the recording and nothing else (TIME-1).
     fn write(&mut self) {
         let buffer = std::mem::take(&mut self.buffer);
         if !self.stopped

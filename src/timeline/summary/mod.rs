@@ -1,7 +1,7 @@
-//! What a recorded timeline says, in numbers: `tidemill trace summary FILE`.
+//! Sums up a recorded timeline: `tidemill trace summary FILE`.
 //!
 //! In: a Chrome-trace file, usually ours. Out: busy times, overlap of transfers with compute, the longest kernels, the
-//! largest gaps, peaks of counters, reasons. Busy time is the union of spans: what overlaps counts once.
+//! largest gaps, peaks of counters, reasons. Busy time is the union of spans, so that overlapping spans count once.
 
 mod intervals;
 mod read;
@@ -16,7 +16,7 @@ use std::path::Path;
 /// How many kernels, gaps and reasons are listed.
 const LISTED: usize = 10;
 
-/// A timeline in numbers.
+/// The summary of a timeline.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Summary {
@@ -38,7 +38,7 @@ pub struct Summary {
     pub reasons: Vec<(String, u64)>,
 }
 
-/// A lane in numbers; the rows into which overlapping spans were split count as one.
+/// The summary of a lane. The rows into which overlapping spans were split count as one lane.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaneSummary {
     /// Its group, such as `sessions` or a device.
@@ -51,7 +51,7 @@ pub struct LaneSummary {
     pub busy_ns: u64,
 }
 
-/// A device in numbers.
+/// The summary of a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceSummary {
     /// Its name.
@@ -213,7 +213,7 @@ impl Collected {
     }
 
     fn lane_summaries(&self) -> Vec<LaneSummary> {
-        // Lanes stand where their first row does.
+        // Lanes are ordered by their first rows.
         let mut order: Vec<(i64, &str)> = Vec::new();
         let mut lanes: BTreeMap<(i64, &str), Spans> = BTreeMap::new();
         let unnamed = String::new();

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::io::Read;
 use std::path::Path;
 
-/// Within so many bytes a timeline shows that it is one.
+/// A file is accepted as a timeline only if its format shows within this many bytes.
 const HEAD_BYTES: u64 = 64 << 10;
 
 /// One event, as far as a summary needs it. Times are nanoseconds.
@@ -45,7 +45,8 @@ pub(super) fn read(path: &Path, mut each: impl FnMut(Event)) -> Result<()> {
     }
 }
 
-/// What a file holds; of one whose head is no timeline's, the head alone: a device's bytes may have no end.
+/// The contents of a file. If its head is not that of a timeline, only the head is read, since a device file may be
+/// endless.
 fn contents(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = std::fs::File::open(path)?;
     let mut bytes = Vec::new();
@@ -102,7 +103,7 @@ fn broken(events: usize, error: &serde_json::Error) -> String {
     format!("is damaged behind event {events}: {error}")
 }
 
-/// Event `number` of the file. What is missing is empty or 0; what is there must be what it says.
+/// Parses event `number` of the file. Missing fields are empty or 0; those that are present must have the right type.
 fn event(number: usize, value: &Value) -> Result<Event, String> {
     if !value.is_object() {
         return Err(format!("is no timeline: entry {number} is not an event"));
