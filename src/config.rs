@@ -124,7 +124,7 @@ pub const OPS_PENDING_MAX: u64 = 16 << 20;
 const BYTES_PENDING_MIN: u64 = 1 << 30;
 
 impl Config {
-    /// What a test injects: nothing in a library without the feature `testing`.
+    /// The faults that a test injects; none without the feature `testing`.
     pub fn injection(&self) -> &Injection {
         #[cfg(any(test, feature = "testing"))]
         return &self.injection;

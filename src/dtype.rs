@@ -132,7 +132,7 @@ impl Scalar {
     /// to bool by "is not zero".
     pub fn cast(self, to: DType) -> Scalar {
         match (self, to) {
-            // What numbers beside arrays mostly are.
+            // A shortcut for the most frequent case.
             (Scalar::F64(v), DType::F32) => return Scalar::F32(v as f32),
             _ if self.dtype() == to => return self,
             _ => {}

@@ -90,7 +90,7 @@ mod tests {
         eager.end(&look);
         let mut look = eager.begin();
         assert!(!look.again());
-        // It came soon after all: the next wait is awake. The machine may have been busy meanwhile.
+        // The event came soon, so the next wait polls. On a busy machine the look may have been marked as crowded.
         look.crowded = false;
         eager.asleep = 0;
         eager.end(&look);

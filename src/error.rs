@@ -34,8 +34,8 @@ pub enum ErrorKind {
     Index,
     /// An argument that has no meaning for the op (a step of zero, a negative size).
     Argument,
-    /// Data outside of the domain of an op, such as a matrix that cannot be factorised, or a check of the program that failed
-    /// (`Array::ensure`).
+    /// Data outside of the domain of an op, such as a matrix that cannot be factorised, or a check of the program that
+    /// failed (`Array::ensure`).
     Domain,
     /// A derivative was asked for through an op that has none: its result is a truth value, a position, an integer.
     NoDerivative,

@@ -26,9 +26,9 @@
 //! weight above its own.
 //!
 //! Must hold (`c` is the largest piece of work, estimated or taken, `q` the largest over its session's weight, `F` the
-//! number of pieces that are under way while another is given, `W` the sum of the weights of the sessions with work,
+//! number of pieces that are in progress while another is given, `W` the sum of the weights of the sessions with work,
 //! `N` their number, each at its largest since the session came; a session that has left while a piece of its work is
-//! under way counts in `W`; all weights are effective weights):
+//! in progress counts in `W`; all weights are effective weights):
 //! - FAIR-1: `now` never goes back, and every piece of work moves it forward, also while sessions come all the time.
 //! - FAIR-2: a session with work is at most `LAG * q` behind `now`, where `LAG` is `3 + 2F + ln(W / its weight)`, and a
 //!   nanosecond or two that are lost in rounding. So it has had its weight's share of all work since it came, less at
@@ -85,7 +85,8 @@ struct Key {
 /// A session with work.
 #[derive(Debug)]
 struct Share {
-    /// The work that it was given: nanoseconds divided by its effective weight, from `now` at its coming on.
+    /// Its own virtual time: `now` when it came, or later by its debt, plus the nanoseconds of work that it was given,
+    /// divided by its effective weight.
     time: u64,
     /// The remainder of the division that moves `time`, less than its effective weight.
     remainder: u64,

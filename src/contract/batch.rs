@@ -109,6 +109,6 @@ pub struct Batch {
     /// The session.
     #[cfg_attr(not(feature = "gpu"), expect(dead_code, reason = "only the lanes of GPUs name sessions"))]
     pub session: SessionId,
-    /// What to do.
+    /// The commands, in order.
     pub commands: Vec<Command>,
 }

@@ -27,7 +27,7 @@ pub struct Capabilities {
     /// (when to ask for pipelines; how `i64` beside a number is written) and by placement, through
     /// [`DeviceInfo::compiles_f64`].
     pub compiles: bool,
-    /// It reads host memory where it lies, and the host reads its memory: no transfer moves bytes. Read by placement
+    /// It reads host memory in place, and the host reads its memory: transfers copy no bytes. Read by placement
     /// (transfers cost nothing), fusion (inputs that are lent are not overwritten) and residency (what uploads take,
     /// and the bytes on the link).
     pub shares_host_memory: bool,
@@ -292,7 +292,7 @@ impl DeviceInfo {
         bytes.saturating_add(bytes / 8 + 16).max(self.slab_bytes_max())
     }
 
-    /// The same where a step uses one segment of it at a time.
+    /// The same for an array of which a step uses one segment at a time.
     pub fn bytes_in_turn(&self, dtype: DType, elements: u64) -> u64 {
         self.bytes_at_once(dtype, elements.min(1u64 << self.span_shift_of(dtype).min(62)))
     }

@@ -83,7 +83,7 @@ pub enum Program {
 /// One kernel over its buffers.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// What runs.
+    /// The kernel that runs.
     pub program: Program,
     /// The sizes.
     pub geometry: Geometry,
@@ -204,7 +204,7 @@ pub struct Plan {
     pub inputs: Vec<PlanInput>,
     /// Virtual buffers.
     pub buffers: Vec<PlanBuffer>,
-    /// What to do, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
     /// Values made, with the buffer that holds each.
     pub outputs: Vec<(ValueId, Meta, u32)>,

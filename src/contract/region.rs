@@ -95,15 +95,15 @@ pub struct Placement {
 pub struct Region {
     /// Its number, in the order of cutting.
     pub id: RegionId,
-    /// Whose it is.
+    /// The session that recorded it.
     pub session: SessionId,
     /// Its session's weight.
     pub weight: u32,
     /// Where it runs.
     pub device: DeviceId,
-    /// What it computes.
+    /// The nodes that it computes, in tape order.
     pub nodes: Vec<RegionNode>,
-    /// What it reads.
+    /// The values that it reads.
     pub inputs: Vec<RegionInput>,
     /// Values (node outputs or inputs) to bring to host memory when it is done.
     pub readbacks: Vec<ValueId>,

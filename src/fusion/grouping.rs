@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 /// What a kernel reduces (folds) in its iteration space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fold {
-    /// Nothing.
+    /// No dimension.
     None,
     /// These dimensions.
     Reduce(DimSet),

@@ -43,8 +43,8 @@ fn lines_held(work: &Work<'_>, n: usize, device: &DeviceInfo) -> u32 {
     }
 }
 
-/// Whether a reduction computes moments (variance, standard deviation). From held lines this takes fewer operations than in one pass
-/// over memory.
+/// Whether a reduction computes moments (variance, standard deviation). From held lines this takes fewer operations than
+/// in one pass over memory.
 pub fn folds_moments(op: &Op) -> bool {
     matches!(op.as_reduction(), Some((ReduceOp::Var { .. } | ReduceOp::Std { .. }, _, Nan::Include)))
 }

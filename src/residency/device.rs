@@ -90,7 +90,7 @@ pub(super) struct Device {
     pub(super) unconfirmed: Vec<(BufferId, u64)>,
     /// Names of lent memory that no segment uses any more. The device is to drop them.
     pub(super) lent_to_drop: Vec<BufferId>,
-    /// It reported a failure by loss. Nothing is sent to it until `DeviceLost`, which is certain to follow.
+    /// A batch failed because the device is lost. Nothing is sent to it until `DeviceLost`, which is certain to follow.
     pub(super) stalled: bool,
     /// The error with which it was lost for good.
     pub(super) lost: Option<Error>,

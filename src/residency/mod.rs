@@ -1,4 +1,4 @@
-//! Who holds which bytes where: pools, slots, segments, budgets, eviction.
+//! Memory management: decides which bytes of which value are where, with pools, slots, segments, budgets and eviction.
 //!
 //! In: plans, completions. Out: batches. Must never import `wgpu` or know what an op means.
 //!

@@ -234,7 +234,7 @@ impl State {
         self.devices.iter().map(|d| d.link_bytes).sum()
     }
 
-    /// What happened to a value lately, oldest first, and where it is now.
+    /// The latest transitions of a value, oldest first, and where it is now.
     #[cfg(test)]
     pub fn story(&self, value: ValueId) -> Vec<String> {
         let key = Key::Value(value);

@@ -159,7 +159,7 @@ impl Turns {
 mod tests {
     use super::*;
 
-    /// Who is due, `count` times, each turn taking so many microseconds of the session.
+    /// The sessions that are due in `count` turns, each of which takes `us` microseconds.
     fn turns(turns: &mut Turns, count: usize, us: impl Fn(SessionId) -> f64) -> Vec<SessionId> {
         let next = |turns: &mut Turns| {
             let (session, _) = turns.in_order().next().unwrap();

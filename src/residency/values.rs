@@ -12,10 +12,10 @@
 //!
 //! | state | slot | who may use it |
 //! |---|---|---|
-//! | Absent | none | nobody; its bytes may be in `part`, in the whole host copy, on another device, or not made yet |
+//! | Absent | none | none; its bytes may be in `part`, in the whole host copy, on another device, or not made yet |
 //! | Filling | yes | later commands of its device, since a device works in order; its batch may still fail |
 //! | Valid | yes | the same; its batch is done |
-//! | Draining | none (given to others: the readback stands before their commands) | nobody until it arrived |
+//! | Draining | none (its slot was given away; the readback comes before commands that use the slot) | none, until the readback has arrived |
 
 use crate::contract::batch::{Slot, Transfer};
 use crate::error::Error;

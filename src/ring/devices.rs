@@ -1,8 +1,8 @@
 //! The devices of a ring: those that are open, and the one that is opened when it is first needed.
 //!
 //! In: open devices; a way to open another. Out: their numbers, for users; the opened device, for the ring. Opening
-//! takes long (a driver is loaded, a device is made): it happens on a thread of its own, once, for whoever asks first,
-//! the ring (`Devices::ask`, which never waits) or a user (`Devices::all`, which does).
+//! takes long (a driver is loaded, a device is made): it is done once, on a thread of its own, when it is first asked
+//! for: by the ring (`Devices::ask`, which does not wait) or by a user (`Devices::all`, which does).
 //!
 //! Must hold: DEVICES-1: the ring is told of a device before any user is, so that no request names a device that the
 //! ring does not know. DEVICES-2: every thread that waits for the opening is told its result, also if the ring ends

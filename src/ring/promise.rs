@@ -1,7 +1,7 @@
 //! The two ends of a gather: a [`Promise`] that its future polls, and a [`Resolver`] that the table keeps.
 //!
-//! In: a result, once. Out: the same, to whoever polls the promise. A usual one-shot channel wakes at once; here the
-//! result is put in place first, and the wakers are called later, each once ([`Wakes`]). So a task that awaits four
+//! In: a result, once. Out: the same, to the task that polls the promise. A usual one-shot channel wakes at once; here
+//! the result is put in place first, and the wakers are called later, each once ([`Wakes`]). So a task that awaits four
 //! gathers of one region is woken once, when all four results are there. A channel would wake it for the first result,
 //! while three are still missing.
 //!

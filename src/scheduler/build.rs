@@ -1,7 +1,7 @@
 //! From a cut to its regions: closed, placed, with liveness.
 //!
-//! In: a [`Cut`] and the graph that it was read from. Out: regions in order. Must hold: REGION-1 to REGION-3; an
-//! input dies in the last region of the cut that reads it, and only if nobody can reach it afterwards.
+//! In: a [`Cut`] and the graph that it was read from. Out: regions in order. Must hold: REGION-1 to REGION-3; an input
+//! dies in the last region of the cut that reads it, and only if it is unreachable afterwards.
 
 use super::cut::{Cut, Dep, Fate, Group};
 use super::graph::Live;

@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    /// Whether anybody but the region itself may still ask for one of its outputs.
+    /// Whether a program, a gather or another region may still need this output of a region.
     pub(super) fn needs_output(&self, id: RegionId, value: ValueId) -> bool {
         let Some(live) = self.graph.get(value) else { return false };
         let may_be_asked_for = live.reachable() && self.phase == Phase::Running;

@@ -90,10 +90,10 @@ pub(super) struct Group {
     pub turns: u32,
 }
 
-/// What a demand computes.
+/// The nodes that a demand computes, with the decisions about them.
 #[derive(Debug)]
 pub(super) struct Cut {
-    /// Whose.
+    /// The session of its nodes.
     pub session: SessionId,
     /// Nodes, in tape order.
     pub nodes: Vec<CutNode>,
@@ -105,7 +105,7 @@ pub(super) struct Cut {
     pub groups: Vec<Group>,
     /// Estimates of the placement, by component.
     pub estimates: Vec<SmallVec<[(u8, f64); 2]>>,
-    /// It cannot be placed before the device that was promised is open.
+    /// The cut cannot be placed before the device that is opened on demand is open.
     pub needs_device: bool,
 }
 
@@ -336,7 +336,7 @@ impl State {
         regions
     }
 
-    /// Elements that a node computes or reads, whichever are more.
+    /// The larger of the elements that a node computes and those that it reads.
     fn elements_of(&self, cut: &Cut, position: u32) -> u64 {
         let node = &cut.nodes[position as usize];
         let read = node.deps.iter().map(|&dep| self.meta_of(cut, dep).elements());

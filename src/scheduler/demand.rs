@@ -1,4 +1,4 @@
-//! Gathers: who waits for what, and the moment at which a future resolves.
+//! The open gathers: which value each waits for, and when it resolves.
 //!
 //! In: demands, closed sessions. Out: `Resolve`, once for each gather. Must hold: SCHED-3.
 

@@ -1,4 +1,4 @@
-//! The live graph: a `petgraph` stable graph of the values that somebody can still reach.
+//! The live graph: a `petgraph` stable graph of the values that are still reachable.
 //!
 //! In: nodes as they were recorded. Out: entries with their home and who keeps them alive. Edges lead from an
 //! argument to its lazy users and end when the user is cut. Must hold: SCHED-1, SCHED-2.
@@ -33,7 +33,7 @@ pub(super) enum Home {
     Failed(Error),
 }
 
-/// A value that somebody can still reach.
+/// A live value: one that a program, a lazy value, a gather or a region can still reach.
 #[derive(Debug)]
 pub(super) struct Live {
     /// The node as it was recorded. Its arguments are meaningful while the value is lazy.

@@ -50,7 +50,7 @@ pub(super) struct Occasion {
 /// A segment that is being cut.
 #[derive(Debug)]
 pub(super) struct Unfinished {
-    /// Whose.
+    /// The session that recorded it.
     pub session: SessionId,
     noted: Noted,
     occasion: Occasion,
@@ -294,8 +294,8 @@ impl State {
     /// yet, the segment waits for it with the remaining roots.
     pub(super) fn cut(&mut self, mut segment: Unfinished, out: &mut Vec<SchedulerInstruction>) {
         let occasion = segment.occasion;
-        // Lazy values of other sessions are cut first, each under its own session, so that what fuses never
-        // depends on who asks. Values only depend on earlier ones: this ends.
+        // Lazy values of other sessions are cut first, each under its own session, so that fusion does not depend on
+        // which session asks. Values depend on earlier values only, so the loop ends.
         while let Some((owner, roots)) = segment.work.pop() {
             let lazy = roots.into_iter().filter(|at| self.graph.try_get(*at).is_some_and(|l| l.is_lazy()));
             let (own, foreign): (Entries, Entries) = lazy.partition(|at| self.graph[*at].node.value.session == owner);

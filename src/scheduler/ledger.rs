@@ -74,7 +74,7 @@ impl Ledger {
         self.totals.nodes_recorded += u64::from(nodes);
     }
 
-    /// Counts an op that nobody can reach, and that is never computed.
+    /// Counts an op that is unreachable and never computed.
     pub fn count_dead(&mut self) {
         self.totals.ops_dead += 1;
     }
@@ -89,7 +89,7 @@ impl Ledger {
         self.totals.values_made_again += 1;
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn totals(&self) -> &Totals {
         &self.totals
     }

@@ -78,7 +78,7 @@ struct Candidate<'a> {
     is_number: bool,
     /// Where it was recorded: the mark, the line and the column.
     place: (u64, u32, u32),
-    /// The last node that reads it, if all that read it are looked through and nobody else asks for it.
+    /// The last node that reads it, if all its readers are among these nodes and it is not visible outside.
     last_user: Option<usize>,
 }
 
@@ -163,7 +163,7 @@ impl State {
     }
 }
 
-/// What nodes hash, word by word.
+/// The words by which nodes are compared.
 type Kind = SmallVec<[u64; 16]>;
 
 /// All that must be equal between turns: a node without its arguments, its random key and the numbers that planning

@@ -1,8 +1,8 @@
 //! Opens the GPU on demand: only when a cut has work that could be worth a GPU.
 //!
-//! In: cuts that need the device; the result of opening it. Out: `OpenDevices`, once. Must hold: SCHED-11; what is
-//! placed does not depend on whether, when or by whom a device was opened (`placement` never gives a device that is
-//! open what it would not have been opened for).
+//! In: cuts that need the device; the result of opening it. Out: `OpenDevices`, once. Must hold: SCHED-11; placement
+//! does not depend on whether, when or by whom a device was opened (`placement` gives an open device only work for
+//! which it would have been opened).
 
 use super::ingest::Unfinished;
 use super::state::{State, shutting_down};

@@ -18,10 +18,10 @@
 //!
 //! | state | where the region is | what follows |
 //! |---|---|---|
-//! | Queued | in its session's queue (SCHED-6); it holds its nodes' credits | it is sent when it is its session's turn, or parked while nobody waits for its outputs; a region that a limit asked for is never parked |
+//! | Queued | in its session's queue (SCHED-6); it holds its nodes' credits | it is sent in its session's turn, or parked while no gather or other region waits for its outputs; a region that a limit asked for is never parked |
 //! | Parked | in no queue; it holds no credits (SCHED-12) | it is queued when one of its outputs is asked for, or when a limit asks for it |
 //! | Downstream | fusion, residency or a device has it (SCHED-4) | it runs, or it fails |
-//! | CalledBack | the same, and residency was told that nobody waits for its outputs | it runs, or it comes back as cancelled |
+//! | CalledBack | the same, and residency was told that its outputs are not waited for | it runs, or it comes back as cancelled |
 //! | Ran | a device ran it, and the fate of an input is not known | it ends with the region that makes the input |
 //! | Returned | it failed downstream; the event that says so is being handled | it is queued again, taken apart, or closed |
 //!
@@ -38,9 +38,9 @@ use std::sync::Arc;
 /// What asked for a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cause {
-    /// A gather, or a region that reads an output.
+    /// A gather or eval, or a region that reads an output.
     Demand,
-    /// A limit on what a session leaves lazy or parked: the region runs, whether anybody waits for its outputs or not.
+    /// A limit on what a session leaves lazy or parked: the region runs even if nothing waits for its outputs.
     Limit,
 }
 
@@ -73,13 +73,13 @@ pub(super) enum Life {
 /// What may happen to a region.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    /// Nobody waits for its outputs, but somebody may ask for one later.
+    /// Nothing waits for its outputs, but one may be asked for later.
     Park,
     /// It was asked for.
     Unpark(Cause),
     /// It goes downstream.
     Send { turn: u64 },
-    /// Residency is told that nobody waits for its outputs.
+    /// Residency is told that nothing waits for its outputs.
     CallBack,
     /// A region that makes one of its inputs is queued again. This concerns only what was sent before.
     GoStale,
@@ -187,7 +187,7 @@ impl Record {
         matches!(self.life, Life::Parked)
     }
 
-    /// Whether it waits to be sent: in its queue, or until somebody asks for it.
+    /// Whether it waits to be sent: queued or parked.
     pub fn waits(&self) -> bool {
         self.is_queued() || self.is_parked()
     }
@@ -197,7 +197,7 @@ impl Record {
         matches!(self.life, Life::Downstream(_) | Life::CalledBack(_))
     }
 
-    /// Whether it is downstream and residency was told that nobody waits for its outputs.
+    /// Whether it is downstream and residency was told that nothing waits for its outputs.
     pub fn is_called_back(&self) -> bool {
         matches!(self.life, Life::CalledBack(_))
     }

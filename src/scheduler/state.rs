@@ -1,7 +1,7 @@
 //! The scheduler as a state machine: events in, instructions out. No channel, clock, thread or device.
 //!
-//! What each kind of event does stands beside this file: `ingest` (segments, into the `graph`), `cut` (what runs),
-//! `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size),
+//! The handling of each kind of event is in a file of its own: `ingest` (segments, into the `graph`), `cut` (what
+//! runs), `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size),
 //! `passing` (what is computed and not kept), `demand` (gathers), `fairness` (whose turn), `completion` and `taint`
 //! (what happened to it), `release` (unreachable values), `cancel` (regions whose outputs are no longer needed),
 //! `parking` (regions that no gather waits for at present), `keeping` (memory that parked regions and lazy values
@@ -236,7 +236,7 @@ impl State {
         self.regions.contains(&region)
     }
 
-    /// What was counted.
+    /// The counters.
     pub fn totals(&self) -> &Totals {
         self.ledger.totals()
     }
@@ -277,7 +277,7 @@ impl State {
         self.regions.get(&region).map(|record| record.cut_at_ns)
     }
 
-    /// What an unfinished region reads, with the data of those that the host has.
+    /// The inputs of an unfinished region, with the data of those that are in host memory.
     pub fn inputs_of(&self, region: RegionId) -> Vec<RegionInput> {
         let inputs = self.regions.get(&region).map(|record| &record.region.inputs);
         let host = |value| self.graph.get(value).and_then(|live| live.host.clone());

@@ -1,8 +1,8 @@
-//! Where things stand in the file: rows, their groups, names and order, and the splitting of lanes that overlap.
+//! Assigns rows of the file to lanes, with their groups, names and order, and splits lanes whose spans overlap.
 //!
-//! In: lanes and spans. Out: Chrome's process and thread numbers, and the metadata that names them.
-//! Must hold (TIME-4): two spans on one row never cross. On the rows of actors and threads one may lie within another,
-//! as calls do; sessions' and devices' spans are things that happen side by side, so there they only follow each other.
+//! In: lanes and spans. Out: Chrome's process and thread numbers, and the metadata that names them. Must hold (TIME-4):
+//! two spans on one row never cross. On the rows of actors and threads one may lie within another, as calls do; spans
+//! of sessions and devices are concurrent, so on their rows no span lies within another.
 
 use super::Lane;
 use super::json::{self, Place};
@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Rows a lane may be split into; what still overlaps is written as asynchronous spans.
+/// Most rows of a lane. Spans that still overlap are written as asynchronous spans.
 const ROWS_MAX: usize = 64;
 /// Spans a row remembers; later spans that begin before the remembered time go to another row.
 const SPANS_REMEMBERED: usize = 4096;
@@ -78,12 +78,12 @@ impl Row {
     }
 }
 
-/// Where a span goes.
+/// The place of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Placement {
     /// On a row of its lane.
     Row(Place),
-    /// Apart from the rows, since all of them are taken; the lane's first row is given.
+    /// In no row, since all rows are taken at that time: an asynchronous span at the lane's first row.
     Apart(Place),
 }
 
@@ -97,7 +97,7 @@ pub(super) struct Lanes {
     groups: Vec<u32>,
     next_tid: u32,
     next_serial: u64,
-    /// Names and orders that the file lacks.
+    /// Names and orders that are not in the file yet.
     metadata: Vec<u8>,
 }
 
@@ -149,7 +149,7 @@ impl Lanes {
         let first = self.first(row);
         self.next_serial += 1;
         let serial = self.next_serial;
-        // Even a span of no length takes its nanosecond.
+        // A span without a length takes one nanosecond.
         let end_ns = end_ns.max(start_ns + 1);
         let state = self.states.get_mut(row).expect("TIME-4: made by `first`");
         if let Some(found) = state.rows.iter_mut().find(|r| r.has_room(start_ns, end_ns)) {
@@ -165,7 +165,7 @@ impl Lanes {
         Placement::Row(place)
     }
 
-    /// The first row of a lane, for what has no length.
+    /// The first row of a lane, for events without a length.
     pub(super) fn first(&mut self, row: &Row) -> Place {
         match self.states.get(row) {
             Some(state) => state.rows[0].place,
@@ -181,7 +181,7 @@ impl Lanes {
         Some((best.0, best.1.0, best.1.1))
     }
 
-    /// Takes the names and orders that the file lacks.
+    /// Takes the names and orders that are not in the file yet.
     pub(super) fn take_metadata(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.metadata)
     }
@@ -261,7 +261,7 @@ impl Lanes {
 }
 
 impl RowState {
-    /// Whether a span crosses none that is here.
+    /// Whether a span crosses no other span of the row.
     fn has_room(&self, start_ns: u64, end_ns: u64) -> bool {
         if start_ns < self.forgotten_ns {
             return false;
@@ -273,7 +273,7 @@ impl RowState {
             let mut before = before;
             !before.any(|(_, e)| start_ns < e && e < end_ns) && !after.any(|(s, e)| s > start_ns && e > end_ns)
         } else {
-            // Spans here only follow each other, so that the nearest one before ends last.
+            // Spans of this row do not overlap, so the nearest earlier one ends last.
             let mut before = before;
             before.next().is_none_or(|(_, e)| e <= start_ns) && after.next().is_none()
         }

@@ -57,7 +57,7 @@ pub(super) struct Queue {
     shards: [Shard; SHARDS],
     closed: AtomicBool,
     dropped: AtomicU64,
-    /// What `tracing-chrome` has written and the writer has not taken yet.
+    /// The bytes that `tracing-chrome` has written and the writer has not taken yet.
     chrome: Mutex<Vec<u8>>,
     control: Mutex<Control>,
     bell: Condvar,

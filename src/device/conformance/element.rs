@@ -26,7 +26,7 @@ fn ops(input: DType, output: DType, runs_all: bool) -> Vec<ElementOp> {
     ElementOp::ALL.iter().copied().filter(|op| *op != ElementOp::Cast && yields(*op)).filter(runs).collect()
 }
 
-/// What ops yield of a dtype, casts aside.
+/// The result dtypes of ops on a dtype, without casts.
 fn outputs(input: DType) -> Vec<DType> {
     if input == DType::Bool { vec![input] } else { vec![input, DType::Bool] }
 }

@@ -1,5 +1,5 @@
-//! What goes wrong: indices outside, memory, panics, losses. Each is reported with op, place and device, and touches
-//! nothing else.
+//! Failures: indices out of range, exhausted memory, panics, losses. Each is reported with op, place and device, and
+//! affects nothing else.
 
 use super::rig::{Rig, allocate, free, readback, slot, upload};
 use super::work::{Build, Work, double, varied};
@@ -172,7 +172,7 @@ fn the_allocations_of_a_batch_that_fails_are_there_for_those_behind_it() {
                 commands.extend(behind.iter().cloned());
                 commands.push(free(9));
                 let id = rig.submit(commands);
-                // Sent before anybody knows of the failure; what allocates is left out.
+                // Sent before the failure is known; its allocations are left out.
                 let second =
                     rig.submit(behind.into_iter().filter(|c| !matches!(c, Command::Allocate { .. })).collect());
                 assert!(rig.wait(id).is_err());
@@ -230,7 +230,7 @@ fn a_lost_device_fails_what_waits_in_order_tells_of_the_loss_and_serves_again_em
             assert_eq!(ended.iter().map(|(batch, _)| *batch).collect::<Vec<_>>(), sent[1..]);
             let failed = failed_after.unwrap_or_default();
             assert!(ended.iter().enumerate().all(|(at, (_, ran))| *ran == (at >= failed)), "{ended:?}, {failed}");
-            // Nothing of before is there, what was read back is, and new work runs.
+            // Earlier allocations are gone, earlier readbacks are still there, and new work runs.
             assert!(rig.run(vec![readback(0, slot(2, 0, 16), DType::F32, 4)]).is_err());
             assert_works(rig, 1);
             assert_eq!(held.as_slice::<f32>().unwrap(), DOUBLED);

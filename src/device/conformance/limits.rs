@@ -1,4 +1,4 @@
-//! The numbers that a backend gives of itself, and what lies at them.
+//! The limits that a backend reports, and kernels that use them fully.
 
 use super::everywhere;
 use super::rig::{allocate, readback, slot, upload};

@@ -1,10 +1,10 @@
-//! What every backend has to do: one list of cases, which runs on the host, on the fake device and on whatever adapter
-//! there is.
+//! The conformance tests of backends: one list of cases, which runs on the host, on the fake device and on the best
+//! adapter of the machine.
 //!
-//! In: backends, behind their drivers. Out: failures that name the backend. Ops and forms are batches that [`Work`]
-//! writes down for a device's numbers, and every backend has to read back what the host does (`agree`); that the host
-//! is right, the tests of kernels say. Memory, order, limits, faults and losses are asserted outright. A new backend is
-//! one more `Which`.
+//! In: backends, behind their drivers. Out: failures that name the backend. Cases of ops and kernel forms are batches
+//! that [`Work`] builds for a device; every backend has to read back the same results as the host (`agree`), and the
+//! tests of kernels check the host's results. Memory, order, limits, faults and losses are asserted directly. A new
+//! backend is one more `Which`.
 
 mod element;
 mod faults;
@@ -28,7 +28,7 @@ fn everywhere(case: impl FnMut(&mut Rig)) {
     everywhere_with(Injection::default, case);
 }
 
-/// Runs a case on each backend, with what it injects.
+/// Runs a case on each backend, with injected faults.
 fn everywhere_with(injection: impl Fn() -> Injection, mut case: impl FnMut(&mut Rig)) {
     for which in Which::ALL {
         let Some(mut rig) = Rig::open(which, injection()) else { continue };
@@ -39,10 +39,10 @@ fn everywhere_with(injection: impl Fn() -> Injection, mut case: impl FnMut(&mut 
     }
 }
 
-/// What a device read back, each with a label.
+/// The arrays that a device read back, each with a label.
 type Read = Vec<(String, Arc<HostBuffer>)>;
 
-/// Has a device do the work that a case writes down; what it read back.
+/// Runs the work of a case on a device. Returns the arrays that were read back.
 fn run(rig: &mut Rig, case: impl FnOnce(&mut Work)) -> Read {
     let mut work = Work::of(&rig.handle.info, rig.next_buffer);
     case(&mut work);
@@ -53,8 +53,8 @@ fn run(rig: &mut Rig, case: impl FnOnce(&mut Work)) -> Read {
     work.labels.into_iter().zip(done.data.into_iter().map(|(_, data)| data)).collect()
 }
 
-/// Every backend reads back what the host does: floats may be `ulps` units of their last place apart, or next to
-/// nothing where they are about zero. A result that a backend lacks is left out.
+/// Checks that every backend reads back the same as the host. Floats may differ by `ulps` units in the last place, or
+/// by a tiny amount near zero. Results for which a backend lacks the dtype are skipped.
 fn agree(ulps: f64, case: impl Fn(&mut Work)) {
     let mut host: Option<Read> = None;
     everywhere(|rig| {

@@ -1,4 +1,4 @@
-//! The order of batches and of what they read back, work that nobody awaits any more, and the end.
+//! The order of batches and of their readbacks, cancelled work, and the end of a device.
 
 use super::everywhere;
 use super::rig::{Rig, Which, allocate, readback, slot, upload};
@@ -111,7 +111,7 @@ fn stop_finishes_what_was_submitted() {
         let events = rig.end();
         let finished = |event: &&DeviceEvent| matches!(event, DeviceEvent::BatchFinished { .. });
         assert_eq!((events.len(), events.iter().filter(finished).count()), (7, 4), "{which:?}");
-        // What was read back outlives the device.
+        // Data that was read back outlives the device.
         for event in &events {
             if let DeviceEvent::ReadbackDone { data: Ok(data), .. } = event {
                 assert_eq!(data.as_slice::<f32>().unwrap()[1000], 1.5);

@@ -47,7 +47,7 @@ pub(in crate::device) struct Rig {
     pub(in crate::device) next_buffer: u64,
 }
 
-/// What a batch came to.
+/// The results of a batch.
 #[derive(Debug)]
 pub(in crate::device) struct Done {
     pub(in crate::device) faults: Vec<u32>,

@@ -53,8 +53,8 @@ impl CopyPool {
     /// Writes host elements in their GPU form to mapped memory.
     ///
     /// # Safety
-    /// `to` must be valid for writing `from.len() / dtype.bytes() * dtype.gpu_bytes()` bytes, aligned to 4, and
-    /// nobody else may touch them meanwhile.
+    /// `to` must be valid for writing `from.len() / dtype.bytes() * dtype.gpu_bytes()` bytes, aligned to 4, and no
+    /// other thread may access them meanwhile.
     pub(super) unsafe fn fill(&self, from: &[u8], dtype: DType, to: NonNull<u8>) {
         let to = Target(to);
         if dtype.bytes() == 1 {

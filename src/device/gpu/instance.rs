@@ -42,7 +42,7 @@ fn windowless(backends: wgpu::Backends, flags: wgpu::InstanceFlags) -> Option<wg
     let leave_out: Box<wgpu::hal::vulkan::CreateInstanceCallback<'_>> =
         Box::new(|asked| asked.extensions.retain(|extension| !is_of_windows(extension)));
     // SAFETY: what is left out is what an installation without windows lacks, too: wgpu asks for these extensions only
-    // where they are there, and looks whether they are before it makes a surface, which nobody here does.
+    // where they are there, and looks whether they are before it makes a surface, which this program never does.
     let hal = unsafe { wgpu::hal::vulkan::Instance::init_with_callback(&descriptor, Some(leave_out)) }.ok()?;
     // SAFETY: it was just made, and is handed over.
     Some(unsafe { wgpu::Instance::from_hal::<Vulkan>(hal) })

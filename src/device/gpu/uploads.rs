@@ -172,7 +172,7 @@ impl MappedBytes for Lease {
     fn bytes(&self) -> &[u8] {
         let Some(memory) = &self.memory else { return &[] };
         // SAFETY: the buffer has at least so many bytes, mapped for its life, which this borrow does not outlive, and
-        // nobody writes them any more (UPLOAD-1).
+        // they are not written any more (UPLOAD-1).
         unsafe { std::slice::from_raw_parts(memory.at.as_ptr(), self.bytes) }
     }
 

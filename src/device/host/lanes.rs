@@ -34,7 +34,7 @@ impl Job {
     /// Runs the launch on the calling thread.
     ///
     /// # Errors
-    /// What the kernel fails with.
+    /// The kernel's error.
     pub fn run(&self, pool: &Pool, counters: &Counters) -> Result<()> {
         let launch = &self.launch;
         match &launch.program {

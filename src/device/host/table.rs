@@ -136,7 +136,7 @@ impl Table {
         let allocation = self.get(buffer)?;
         let bytes = allocation.bytes;
         let ours = match &mut allocation.storage {
-            // HOST-2: nobody else has a reference, and only who holds the table makes one.
+            // HOST-2: there is no other reference, and only the table creates references.
             Storage::Block(block) => Arc::get_mut(block).is_some(),
             _ => false,
         };

@@ -57,7 +57,7 @@ pub(super) fn words(bytes: &[u8]) -> Vec<u32> {
     bytes.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
 }
 
-/// Residency with its devices, and what the scheduler would hear.
+/// Residency with its devices, and its messages to the scheduler.
 pub(super) struct World {
     pub(super) state: State,
     pub(super) devices: Vec<ToyDevice>,
@@ -65,7 +65,7 @@ pub(super) struct World {
     pub(super) finished: BTreeMap<RegionId, Vec<(ValueId, Error)>>,
     pub(super) failed: BTreeMap<RegionId, Error>,
     pub(super) lost: Vec<ValueId>,
-    /// Devices that have not said whether they serve again.
+    /// Devices that have not reported whether they serve again.
     stalled: BTreeSet<DeviceId>,
     pub(super) evicted: Vec<Eviction>,
     /// Batches submitted, in words.

@@ -34,7 +34,7 @@ impl Builder {
         })
     }
 
-    /// Of another session.
+    /// Gives the plan a session and a weight.
     pub(in crate::residency) fn of_session(mut self, session: u64, weight: u32) -> Builder {
         self.0.session = SessionId(session);
         self.0.weight = weight;
@@ -108,7 +108,7 @@ impl Builder {
         uses: &[(u32, bool, bool, bool)],
         faults: Option<u32>,
     ) {
-        // Nothing runs it: it is there for what it costs.
+        // The kernel is never run. It is only there for its estimated cost.
         let op = InstOp::Apply(ElementOp::Add, SmallVec::new());
         let addition = Inst { op, dtype: DType::U32, level: Level::Element };
         let kernel = Kernel {

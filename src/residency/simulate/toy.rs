@@ -13,13 +13,13 @@ use crate::kernels::ir::{Geometry, Tile};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
 
-/// An in-order device over plain bytes; `None` is a byte that nobody wrote.
+/// An in-order device over plain bytes; `None` is a byte that was never written.
 pub(in crate::residency) struct ToyDevice {
     pub(in crate::residency) info: DeviceInfo,
     pub(in crate::residency) buffers: BTreeMap<BufferId, Vec<Option<u8>>>,
     pub(in crate::residency) queue: VecDeque<Batch>,
     pub(in crate::residency) reports: VecDeque<ResidencyEvent>,
-    /// Reads of bytes that nobody wrote are tolerated: something failed before.
+    /// Reads of bytes that were never written are tolerated, because a batch failed before.
     pub(in crate::residency) lenient: bool,
     /// Contents are not kept: for sizes that plain bytes would be too slow for.
     pub(in crate::residency) dry: bool,

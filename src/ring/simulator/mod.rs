@@ -117,7 +117,7 @@ struct Seen {
     again: usize,
     /// Regions that were dropped downstream because they were abandoned.
     unwanted: usize,
-    /// Regions that were parked, and those that a segment asked for again or let go of.
+    /// Regions that were parked, and those that a segment asked for again or dropped.
     parked: usize,
     asked_again: usize,
     /// Nodes that were charged again.

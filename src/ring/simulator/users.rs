@@ -1,4 +1,4 @@
-//! What users do: they record, drop, ask, cancel, cut and close.
+//! Simulates users: they record, drop, demand, cancel, cut and close.
 
 use super::{Simulator, Truth, combine, leaf};
 use crate::contract::messages::scheduler::SchedulerEvent;
