@@ -30,7 +30,10 @@ pub fn misfit(plan: &Plan, device: &DeviceInfo) -> Option<Error> {
             (ErrorKind::Unsupported, text)
         } else if bytes > device.memory_bytes {
             let most = device.memory_bytes;
-            (ErrorKind::OutOfMemory, format!("it uses {bytes} bytes at a time, and the device has {most} for it"))
+            (
+                ErrorKind::OutOfMemory,
+                format!("it uses {bytes} bytes at a time, and the device has {most} bytes of memory"),
+            )
         } else {
             return None;
         };

@@ -212,7 +212,9 @@ impl State {
             let whole = |b: &PlanBuffer| b.elements.saturating_mul(b.dtype.bytes() as u64);
             let written = launch.uses.iter().filter(|used| used.writes).map(|used| &plan.buffers[used.buffer as usize]);
             if let Some(bytes) = written.map(whole).find(|bytes| !is_host && *bytes > everywhere) {
-                let text = format!("it makes {bytes} bytes, and the device and the host hold {everywhere} together");
+                let text = format!(
+                    "its result has {bytes} bytes, more than the {everywhere} bytes that the device and the host hold together"
+                );
                 return Err(blamed(Stop::Fail(Error::new(ErrorKind::OutOfMemory, text)), launch));
             }
             if bytes > device.info.memory_bytes {

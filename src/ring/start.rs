@@ -63,7 +63,12 @@ impl Ended {
     /// # Errors
     /// `ErrorKind::Io` where the timeline could not be written.
     pub async fn wait(self) -> Result<()> {
-        self.0.await.unwrap_or_else(|_| Err(Error::new(ErrorKind::Internal, "the ring's thread ended without a word")))
+        self.0.await.unwrap_or_else(|_| {
+            Err(Error::new(
+                ErrorKind::Internal,
+                "the runtime's thread ended without a result, which is a bug in Tidemill",
+            ))
+        })
     }
 }
 
@@ -197,7 +202,9 @@ pub fn start_with(
             let _guard = lane.enter_thread("ring");
             ring_thread(Loop::new(machines, inbox, edges, room, idle), end)
         })
-        .map_err(|error| Error::new(ErrorKind::Device, format!("the ring's thread could not be started: {error}")))?;
+        .map_err(|error| {
+            Error::new(ErrorKind::Device, format!("the runtime's thread could not be started: {error}"))
+        })?;
     Ok(Ring { events, gathers, gates, devices, claims, control: control_sender, ended: Ended(ended.shared()) })
 }
 

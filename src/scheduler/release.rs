@@ -187,5 +187,8 @@ impl State {
 /// The error of a value that was made again and then freed by an end told for its former life, before a repeated region
 /// read it.
 fn ended_too_soon() -> Error {
-    Error::new(ErrorKind::DeviceLost, "the value was made again for a region that is repeated, and ended before it")
+    Error::new(
+        ErrorKind::DeviceLost,
+        "the value was computed again after a loss, and freed before the op that reads it could be repeated",
+    )
 }
