@@ -75,7 +75,7 @@ impl Bench {
         self.put(SchedulerEvent::SessionClosed(SessionId(session)))
     }
 
-    /// What leaves, in short.
+    /// The next event that leaves, as a short text.
     fn next(&mut self, has_room: bool) -> Option<String> {
         let awaited = &self.awaited;
         let event = self.backlog.next(has_room, |gather| awaited.contains(&gather.0))?;

@@ -1,5 +1,5 @@
-//! What the host does beside what every backend has to do (`device/conformance/`): it copies nothing, runs long launches
-//! beside others, and brief work on the thread of who sends it.
+//! Behaviour of the host beyond that of every backend (`device/conformance/`): uploads and readbacks without copies,
+//! long launches on threads of their own, and brief batches on the sender's thread.
 
 use crate::config::{Config, DeviceChoice};
 use crate::contract::batch::*;
@@ -360,7 +360,7 @@ fn a_moment_of_work_is_done_by_who_asks_for_it() {
         "{here:?}"
     );
     assert!(try_inline(&bench, DeviceInstruction::Release(vec![BufferId(0)])));
-    // What is sent goes on with what was made here.
+    // A batch that goes through the mailbox reads memory that an inline batch has written.
     let next = vec![allocate(2, 8), double(8, 1, 2), readback(2, 8)];
     let next = Batch { id: BatchId(2), region: RegionId(0), session: SessionId(0), commands: next };
     assert!(bench.handle.reach.give(DeviceInstruction::Submit(next), 0.0));
@@ -399,7 +399,7 @@ fn nothing_is_done_before_what_came_earlier() {
         Injection { long_launch_us: Some(100.0), hold_first_long: Some(hold.clone()), ..Injection::default() };
     let bench = Bench::injected(injection);
     assert!(bench.handle.reach.give(doubled(16 << 20, 0), 10.0));
-    // Of other memory: but the thread has what is long on its way, and orders what comes behind it.
+    // It uses other memory, but a long launch is running, so the device's thread has to order the work behind it.
     while try_inline(&bench, DeviceInstruction::Release(vec![BufferId(77)])) {
         std::thread::yield_now();
     }

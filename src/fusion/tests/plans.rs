@@ -1,4 +1,4 @@
-//! What plans reuse, copy and leave out, and when they come from the cache.
+//! Plans: reuse in place, copies, dropped steps, and cache hits.
 
 use super::*;
 use std::sync::Arc;

@@ -57,7 +57,7 @@ fn a_failed_region_fails_its_outputs_and_their_dependents_and_nobody_else() {
     let good = b.gather(from_other);
     let second = b.cut();
     b.fail(first[0].id, ErrorKind::OutOfMemory);
-    // What was downstream already fails as a whole; what does not depend on x goes again.
+    // A region that was downstream already fails as a whole. Its nodes that do not depend on x are sent again.
     b.fail(second[0].id, ErrorKind::Internal);
     let error = b.error(bad);
     assert_eq!(error.kind(), ErrorKind::OutOfMemory);
@@ -97,7 +97,7 @@ fn a_region_without_memory_is_taken_apart_and_only_what_needs_it_fails() {
     }
 }
 
-/// What a region read may have been let go of while it was downstream, by its session or for a region behind it.
+/// An input of a region may be dropped while the region is downstream: by its session, or with a later region.
 #[test]
 fn parts_bring_what_residency_was_told_to_forget() {
     for closed in [false, true] {
@@ -131,8 +131,7 @@ fn parts_bring_what_residency_was_told_to_forget() {
     }
 }
 
-/// What a region behind a failed one reads may have been let go of meanwhile: then it is not there for the second
-/// attempt.
+/// An input of a region behind a failed one may be dropped meanwhile: then it does not exist for the second attempt.
 #[test]
 fn a_repeated_region_does_not_wait_for_what_was_let_go_of_while_it_ran() {
     for released in [false, true] {
@@ -166,7 +165,7 @@ fn a_repeated_region_does_not_wait_for_what_was_let_go_of_while_it_ran() {
     }
 }
 
-/// Of a value on a device alone that ended meanwhile, parts could not be made: the region fails as a whole.
+/// If an input that only a device had has ended meanwhile, the parts could not read it: the region fails as a whole.
 #[test]
 fn a_region_whose_operand_ended_on_its_device_is_not_taken_apart() {
     let mut b = Bench::new(DeviceChoice::Host);
@@ -185,7 +184,7 @@ fn a_region_whose_operand_ended_on_its_device_is_not_taken_apart() {
     }
 }
 
-/// An output that nobody holds any more when its region goes again ends with that, too.
+/// An output that is not held any more when its region is sent again ends with that attempt, too.
 #[test]
 fn what_was_let_go_of_while_its_region_ran_is_retired_after_the_part_that_makes_it() {
     let mut b = Bench::new(DeviceChoice::Host);
@@ -448,7 +447,8 @@ fn lost_values_are_made_again_in_their_order_and_together() {
     assert_eq!(b.error(h).kind(), ErrorKind::DeviceLost);
 }
 
-/// Of a loss that is over no device says anything any more.
+/// After a device was replaced, no second `DeviceLost` comes for the same loss: work that still fails because of it
+/// must not wait for one.
 #[test]
 fn work_that_fails_by_an_earlier_loss_keeps_nobody_waiting() {
     let (mut b, x, y, second) = reader_of_a_value_that_the_gpu_alone_has();

@@ -172,7 +172,7 @@ fn a_region_that_waits_is_cut_down_to_what_is_still_wanted() {
     assert!(b.state.story(y).contains("not live"), "only the cancelled gather read it");
     b.finish(&busy[0]);
     let sent = b.sent();
-    // What shares an input with what is wanted stays: the kernel is the one that it would have been.
+    // A part that shares an input with a wanted part stays in the region, so that the kernel does not change.
     assert_eq!(sent.iter().map(outputs).collect::<Vec<_>>(), [parts[..2].to_vec()]);
     assert_eq!(sent[0].inputs.iter().map(|i| i.value).collect::<Vec<_>>(), [x]);
     b.finish(&sent[0]);

@@ -76,7 +76,7 @@ fn what_two_sessions_read_ends_once_only_one_of_them_reads_it() {
         b.finish(&made);
     }
     let in_flight = b.fill();
-    // Of a session that has had its turns; it is cut before the other's, and sent after it.
+    // A region of a session that has had its turns: it is cut before that of the other session, and sent after it.
     let slow = b.scale(shared, 8);
     b.gather(slow);
     assert!(b.cut().is_empty());

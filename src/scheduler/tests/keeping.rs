@@ -1,4 +1,4 @@
-//! What lazy values and parked regions keep of what their program let go of is bounded, in a session and in all.
+//! The limits on dropped values that lazy values and parked regions keep in memory, for each session and in total.
 
 use super::{Bench, outputs};
 use crate::config::{Config, DeviceChoice};
@@ -23,7 +23,7 @@ fn bench(set: impl FnOnce(&mut DeviceInfo)) -> Bench {
     Bench::on(vec![host], config)
 }
 
-/// A sum of something that is let go of.
+/// A lazy sum of a value that the program has dropped.
 fn sum_of_much(b: &mut Bench) -> ValueId {
     let x = b.source(LENGTH);
     let y = b.sum(x);
@@ -38,7 +38,7 @@ fn sums_of_what_was_let_go_of_are_computed_when_they_keep_too_much() {
     let mut sums = vec![];
     for _ in 0..50 {
         sums.push(sum_of_much(&mut b));
-        // What is asked for has nothing to do with them.
+        // The gathered value does not depend on the sums.
         let other = b.rand(8);
         b.gather(other);
         let sent = b.cut();
@@ -165,7 +165,7 @@ fn a_charge_is_told_before_the_credit_that_ends_it() {
     b.cut_for(CutReason::Flush);
     b.credits();
     let g = b.gather(y);
-    // It is cut, and nobody needs it any more.
+    // The region is cut, and then not needed any more.
     b.withdraw(g);
     b.release(y);
     b.cut();

@@ -1,4 +1,4 @@
-//! What runs, and what is written out.
+//! Which values are computed, and which are written to memory.
 
 use super::*;
 use crate::graph::{SliceDim, View};
@@ -86,7 +86,7 @@ fn a_value_that_is_read_in_parts_is_written_out_when_they_have_cost_as_much_as_t
     assert_eq!(reads_before_it_is_kept(1 << 20, plenty, slice(1)), 10, "a few elements are no cause to make a million");
     // Two nodes of a region cost as much as 4096 elements.
     assert_eq!(reads_before_it_is_kept(1 << 14, plenty, slice(1)), 4);
-    // Of a check, all is computed whatever is read.
+    // All of a check is computed, whichever elements are read.
     let checked = |b: &mut Bench, x: ValueId| {
         let holds =
             b.node(Op::Apply(ElementOp::Lt), &[Arg::Value(x), Arg::Scalar(Scalar::F32(2.0))], DType::Bool, &[1 << 20]);
@@ -97,7 +97,7 @@ fn a_value_that_is_read_in_parts_is_written_out_when_they_have_cost_as_much_as_t
         part
     };
     assert_eq!(reads_before_it_is_kept(1 << 20, plenty, checked), 1);
-    // What does not fit beside as much again is computed as often as it is read.
+    // A value that is larger than half of the memory is computed at each read.
     assert_eq!(reads_before_it_is_kept(1 << 20, 8 << 20, all), 1);
     assert_eq!(reads_before_it_is_kept(1 << 20, 7 << 20, all), 10);
 }
@@ -293,7 +293,7 @@ fn a_session_that_leaves_too_much_lazy_has_it_computed() {
     assert!(sent >= 10, "{sent} nodes ran");
 }
 
-/// Of a chain that is cut after each op only the newest value is held, and it is in no segment before.
+/// A chain that is cut after each op: only the newest value is held, and each segment has one op.
 #[test]
 fn a_session_that_leaves_a_long_chain_lazy_op_by_op_has_it_computed() {
     let mut b = Bench::with(Config { device: DeviceChoice::Host, tape_nodes_max: 16, ..Config::default() });

@@ -198,7 +198,7 @@ impl Bench {
         self.event(SchedulerEvent::RegionFailed { region, error: Error::new(kind, "injected") });
     }
 
-    /// What a gather resolved to, if it did; taken out.
+    /// Takes the result of a gather out of the instructions; `None` if it was not resolved.
     pub fn result(&mut self, gather: GatherId) -> Option<Result<Delivered, Error>> {
         let is_it =
             |i: &SchedulerInstruction| matches!(i, SchedulerInstruction::Resolve { gather: g, .. } if *g == gather);
@@ -217,7 +217,7 @@ impl Bench {
         self.result(gather).is_some_and(|r| r.is_ok())
     }
 
-    /// Values that residency was told to let go since the last call.
+    /// Takes the `Retire` instructions since the last call.
     pub fn retired(&mut self) -> Vec<(ValueId, Option<RegionId>)> {
         let mut values = vec![];
         self.out.retain(|i| match i {

@@ -33,7 +33,7 @@ fn small_work_asks_for_no_gpu_and_large_work_waits_for_it() {
     let g = b.gather(total);
     assert!(b.cut().is_empty());
     assert_eq!(asked(&mut b), 1);
-    // What was on its way is taken in meanwhile.
+    // Events from downstream are handled while the opening is pending.
     b.finish(&regions[0]);
     opened(&mut b);
     let regions = b.sent();

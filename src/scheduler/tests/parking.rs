@@ -1,4 +1,4 @@
-//! Regions that nobody waits for at present: they wait for somebody to ask again, and are what they would have been.
+//! Parked regions: they wait until one of their outputs is asked for again, and then run unchanged.
 
 use super::{Bench, outputs, values};
 use crate::config::{Config, DeviceChoice};
@@ -28,7 +28,7 @@ fn busy() -> (Bench, Vec<Region>) {
 
 #[test]
 fn a_held_value_whose_gather_is_dropped_is_made_when_it_is_asked_for_again() {
-    // What would have run, where nobody cancels.
+    // The region that runs if the gather is not cancelled.
     let expected = {
         let (mut b, busy) = busy();
         let x = b.source(8);
@@ -159,7 +159,7 @@ fn a_region_downstream_is_called_back_and_comes_again_when_it_is_asked_for() {
     let sent = b.cut();
     b.event(SchedulerEvent::GatherCancelled(g));
     assert_eq!(called_back(&mut b), [sent[0].id]);
-    // What it reads ends, meanwhile, for the program.
+    // Meanwhile the program drops the region's input.
     b.release(x);
     assert!(b.cut().is_empty());
     b.fail(sent[0].id, ErrorKind::Cancelled);
@@ -277,7 +277,7 @@ fn a_session_that_parks_too_much_has_it_computed() {
         held.push(x);
     }
     assert!((10..=20).contains(&most), "{most}");
-    // Of which some are let go of before there are too many.
+    // Some are dropped before there are too many.
     for value in held.drain(180..) {
         b.release(value);
     }

@@ -229,7 +229,7 @@ fn auto_between_an_h200_and_a_small_cpu_sends_what_gains_by_it() {
     };
     const HOST: u8 = 0;
     const GPU: u8 = 1;
-    // What a few microseconds do on the CPU waits for no GPU.
+    // Work of a few microseconds on the CPU does not wait for a GPU.
     assert_eq!(
         placed(|b| {
             let x = b.rand(100);
@@ -283,7 +283,7 @@ fn auto_between_an_h200_and_a_small_cpu_sends_what_gains_by_it() {
     };
     assert_eq!(placed(|b| product(b, 1024)), [GPU]);
     assert_eq!(placed(|b| product(b, 16)), [HOST]);
-    // What the GPU lacks the type for is not sent away to come back.
+    // Ops on a dtype that the GPU lacks are not moved to it and back.
     let sines = |b: &mut Bench| {
         b.state.fleet.info_mut(DeviceId(GPU)).features.f64 = false;
         let n = 1_000_000;

@@ -1,4 +1,4 @@
-//! What uploads and readbacks take of a GPU's rings, beside what every backend has to do (`device/conformance/`).
+//! The use of a GPU's rings by uploads and readbacks. Cases for every backend are in `device/conformance/`.
 
 use super::rig::{allocate, readback, rig, slot, upload};
 use crate::contract::batch::Command;

@@ -1,4 +1,4 @@
-//! What goes wrong on a GPU alone: shaders, what wgpu rejects, its completion. What may go wrong on every backend is in
+//! Failures of a GPU only: shaders, calls that wgpu rejects, the completion thread. Failures of every backend are in
 //! `device/conformance/`.
 
 use super::rig::{SCALE_WGSL, allocate, dispatch, launch, readback, rig, rig_with, slot, upload};

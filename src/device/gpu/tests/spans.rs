@@ -1,4 +1,4 @@
-//! What the device draws on the timeline.
+//! The spans and arrows of a device on the timeline.
 
 use super::rig::{SCALE_WGSL, Written, allocate, dispatch, launch, readback, rig_of, slot, upload};
 use crate::config::Config;
