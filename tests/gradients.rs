@@ -459,6 +459,10 @@ fn gradients_are_differentiated_again() {
     let second = |x: &Array| s.value_and_gradient(x, |x| Ok(first(x)?.sum(..))).map(|(_, gradient)| gradient);
     let third = s.value_and_gradient(&x, |x| Ok(second(x)?.sum(..))).unwrap().1;
     close("three times", &values(&third), &[0.7, -1.3, 2.1].map(|x| 24.0 * x), 1e-12);
+    // A derivative of one element that is known when it is recorded depends on the array all the same.
+    let v = s.from_slice(&[1.0, 2.0, 4.0], 3).unwrap();
+    assert_eq!(values(&s.hvp(&x, &v, |x| Ok(x.sum(..).square())).unwrap()), [14.0; 3]);
+    assert_eq!(values(&s.hvp(&x, &v, |x| Ok(x.slice(0..2).sum(..).pow(2))).unwrap()), [6.0, 6.0, 0.0]);
     // The second derivatives of a linear function are 0.
     assert_eq!(values(&s.hvp(&x, &v, |x| Ok(x.sum(..))).unwrap()), [0.0; 3]);
 }

@@ -11,7 +11,7 @@ use super::operand::Operand;
 use super::record::{At, Input, apply, cast_in, derive, node};
 use super::strict;
 use super::tape::Home;
-use super::watch::note_empty_read;
+use super::watch::noted_as;
 use super::wide::summed;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::rules::{effective_dims, reduced};
@@ -250,7 +250,7 @@ fn lower(
             };
         };
         let value = node(home, Op::Fill, &[Input::Number(value)], meta, at);
-        return Ok(note_empty_read(home, Op::Reduce { op, dims, nan }, operands, value, at));
+        return Ok(noted_as(home, Op::Reduce { op, dims, nan }, operands, value, at));
     }
     let inputs: smallvec::SmallVec<[Input<'_>; 2]> = operands.iter().map(|a| Input::Array(a)).collect();
     Ok(node(home, Op::Reduce { op, dims, nan }, &inputs, meta, at))

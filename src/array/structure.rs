@@ -6,7 +6,7 @@ use super::record::{At, Input, cast_in, common_home, derive, node};
 use super::reduce::products_dtype;
 use super::strict;
 use super::tape::Home;
-use super::watch::note_empty_read;
+use super::watch::noted_as;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::rules;
 use crate::graph::{DType, Meta, Op, Scalar, Shape, SliceDim, View};
@@ -244,7 +244,7 @@ pub(super) fn matmul(a: &Array, b: &Array, at: At) -> Array {
         let meta = Meta { dtype: products_dtype("matmul", metas)?, shape };
         metas.iter().try_for_each(|own| strict::converted(home, own.dtype, meta.dtype))?;
         if metas[0].elements() == 0 || metas[1].elements() == 0 {
-            return Ok(note_empty_read(home, Op::MatMul, &[a, b], zeros(home, meta, at), at));
+            return Ok(noted_as(home, Op::MatMul, &[a, b], zeros(home, meta, at), at));
         }
         let (a, b) = (cast_in(home, a, meta.dtype, at), cast_in(home, b, meta.dtype, at));
         Ok(node(home, Op::MatMul, &[Input::Array(&a), Input::Array(&b)], meta, at))

@@ -8,7 +8,7 @@ use super::{ComplexArray, Here, floats};
 use crate::array::handle::Array;
 use crate::array::record::{At, Input, derive, node};
 use crate::array::structure::{moved_around, zeros};
-use crate::array::watch::note_empty_read;
+use crate::array::watch::noted_as;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Fourier, Meta, Op, Parts, Spectrum, View};
 use smallvec::SmallVec;
@@ -236,7 +236,7 @@ impl Asked {
             let fourier = self.fourier(own.dim(self.dim), parts)?;
             let meta = Meta { dtype: metas[0].dtype, shape: fourier.shape_yielded(&own)? };
             if metas[0].elements() == 0 {
-                return Ok(note_empty_read(home, Op::Fourier(fourier), arrays, zeros(home, meta, at), at));
+                return Ok(noted_as(home, Op::Fourier(fourier), arrays, zeros(home, meta, at), at));
             }
             let inputs: SmallVec<[Input<'_>; 2]> = arrays.iter().map(|array| Input::Array(array)).collect();
             Ok(node(home, Op::Fourier(fourier), &inputs, meta, at))

@@ -344,9 +344,9 @@ impl Log {
     }
 }
 
-/// The value of an op that reads no element of its arguments, since it has none to read. Watches see that it depends on
-/// them.
-pub(crate) fn note_empty_read(home: &Arc<Home>, op: Op, inputs: &[&Array], value: Array, at: At) -> Array {
+/// A value as that of `op`, although other ops, or none, made it: `op` has no element to read, or reads what is known.
+/// Watches see that the value depends on the inputs.
+pub(crate) fn noted_as(home: &Arc<Home>, op: Op, inputs: &[&Array], value: Array, at: At) -> Array {
     if !home.watches.are_any() {
         return value;
     }

@@ -37,7 +37,7 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-pub(super) use log::{Watches, note_empty_read};
+pub(super) use log::{Watches, noted_as};
 
 mod sealed {
     pub trait Sealed {}

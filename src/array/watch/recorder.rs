@@ -3,6 +3,7 @@
 //!
 //! In: arrays without faults. Out: arrays without faults, or the error of the op that could not be recorded.
 
+use super::log::noted_as;
 use crate::array::handle::Array;
 use crate::array::operand::Operand;
 use crate::array::record::{At, Input, apply, cast_in, node};
@@ -125,7 +126,9 @@ impl Recorder<'_> {
         match array.0.host.as_deref().filter(|data| data.len() == 1) {
             Some(data) => {
                 let meta = Meta { dtype: data.dtype(), shape: shape.clone() };
-                node(self.home, Op::Fill, &[Input::Number(data.scalar(0))], meta, self.at).checked()
+                let filled = node(self.home, Op::Fill, &[Input::Number(data.scalar(0))], meta, self.at).checked()?;
+                // It still depends on the array: another watch may follow that.
+                Ok(noted_as(self.home, Op::View(View::Broadcast), &[array], filled, self.at))
             }
             None => self.view(array, View::Broadcast, shape.clone()),
         }
