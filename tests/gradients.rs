@@ -110,6 +110,18 @@ const CASES: &[Case] = cases! {
         let index = s.from_slice(&[2u32, 0, 2], 3).unwrap();
         x[0].assign_dim(1, &index, &x[1]).square() + x[0].assign_dim(0, &index, x[1].sum(..))
     };
+    "adding at indices": [&[4, 3], &[7], &[4, 3]], |s, x| {
+        let (index, columns) = (s.from_slice(&[2u32, 7, 2, 0, 7, 2, 2], 7).unwrap(), s.from_slice(&[1u32, 0, 1], 3).unwrap());
+        x[0].scatter_add(&index, &x[1]).square() + x[0].scatter_add_dim(1, &columns, &x[2]).sin()
+    };
+    "multiplying at indices": [&[4, 3], &[7], &[4, 3]], |s, x| {
+        let (index, columns) = (s.from_slice(&[2u32, 7, 2, 0, 7, 2, 2], 7).unwrap(), s.from_slice(&[1u32, 0, 1], 3).unwrap());
+        x[0].scatter_mul(&index, &x[1]) + x[0].scatter_mul_dim(1, &columns, &x[2])
+    };
+    "extremes at indices": [&[4, 3], &[7], &[4, 3]], |s, x| {
+        let (index, columns) = (s.from_slice(&[2u32, 7, 2, 0, 7, 2, 2], 7).unwrap(), s.from_slice(&[1u32, 0, 1], 3).unwrap());
+        x[0].scatter_min(&index, &x[1]).square() + x[0].scatter_max_dim(1, &columns, &x[2]).sin()
+    };
     "checking": [&[3]], |_s, x| x[0].ensure(&x[0].lt(100.0), "too large").square();
     "triangular systems": [&[3, 3], &[3, 2]], |s, x| {
         let a = &x[0] + s.eye::<f64>(3) * 3.0;

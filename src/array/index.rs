@@ -193,7 +193,7 @@ impl Array {
 }
 
 /// Indices must be integers, and must lie inside where they are known.
-fn check_index(index: &Array, meta: &Meta, extent: usize) -> Result<()> {
+pub(super) fn check_index(index: &Array, meta: &Meta, extent: usize) -> Result<()> {
     if !meta.dtype.is_integer() {
         let message = format!("indices must be integers, and these are {}", meta.dtype);
         return Err(Error::new(ErrorKind::DType, message));
@@ -215,7 +215,7 @@ fn check_index(index: &Array, meta: &Meta, extent: usize) -> Result<()> {
 }
 
 /// Records an assignment, whose value takes the base's dtype.
-fn with_value(
+pub(super) fn with_value(
     base: &Array,
     value: &Operand<'_>,
     index: Option<&Array>,

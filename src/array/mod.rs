@@ -36,6 +36,7 @@ mod record;
 mod reduce;
 mod room;
 mod runtime;
+mod scatter;
 mod session;
 mod strict;
 mod structure;

@@ -1,0 +1,234 @@
+//! Values combined into an array at indices: sums, products, extremes.
+//!
+//! In: a base array, indices as `take` and `take_dim` read them, values. Out: recorded ops. Must hold: SCATTER-1: the
+//! order in which values of equal indices are combined depends on the indices alone: a stable sort makes neighbours of
+//! them, and a tree of passes combines neighbours. SCATTER-2: no label of a sorted index is 0, which pads lines.
+
+use super::handle::Array;
+use super::index::{check_index, with_value};
+use super::operand::Operand;
+use super::record::At;
+use super::watch::recorder::{Recorder, with_extent};
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::rules;
+use crate::graph::{DType, ElementOp, Meta, Op, Shape, View};
+use smallvec::SmallVec;
+use std::panic::Location;
+
+/// Places that a pass of [`combined`] reaches over.
+const FAN_IN: usize = 4;
+
+macro_rules! scatters {
+    ($($(#[$doc:meta])* $name:ident, $(#[$dim_doc:meta])* $dim_name:ident => $op:ident;)*) => {
+        impl Array {$(
+            $(#[$doc])*
+            #[track_caller]
+            pub fn $name<'a>(&'a self, index: &'a Array, values: impl Into<Operand<'a>>) -> Array {
+                let how = How { op: ElementOp::$op, name: stringify!($name), dim: None };
+                scatter(self, index, &values.into(), how, Location::caller())
+            }
+
+            $(#[$dim_doc])*
+            #[doc = ""]
+            #[doc = concat!("All else is as in [`Array::", stringify!($name), "`].")]
+            #[track_caller]
+            pub fn $dim_name<'a>(&'a self, dim: usize, index: &'a Array, values: impl Into<Operand<'a>>) -> Array {
+                let how = How { op: ElementOp::$op, name: stringify!($dim_name), dim: Some(dim) };
+                scatter(self, index, &values.into(), how, Location::caller())
+            }
+        )*}
+    };
+}
+
+scatters! {
+    /// A copy in which `values[i]` is added to the element at `index[i]`: linear, 0-based indices (integers) in
+    /// column-major order. There are as many values as indices, or one for all of them; the result has this array's shape
+    /// and dtype, to which values are converted.
+    ///
+    /// Several values for one element are all added, in an order that depends on the indices alone: the same program
+    /// gives the same bits each time. The error is that of [`Array::sum`] of the element and its values. Integers saturate
+    /// at each step; bools are joined by "or". NaN counts. An index outside of this array is a fault (`ErrorKind::Index`,
+    /// with the gather where indices are not known earlier); another number of values is one of `ErrorKind::Shape`.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("scatter").open();
+    /// let totals = s.zeros::<f64>([3, 1]);
+    /// let (index, values) = (s.from_slice(&[2u32, 0, 2], 3)?, s.from_slice(&[1.0, 2.0, 4.0], 3)?);
+    /// assert_eq!(totals.scatter_add(&index, &values).gather_blocking::<f64>()?.as_slice(), [2.0, 0.0, 5.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    scatter_add,
+    /// A copy in which `values[.., i, ..]` is added to the slice at `index[i]` along a dimension. The values expand to this
+    /// array's extents with the index's length in `dim`.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("scatter").open();
+    /// let totals = s.zeros::<f64>([2, 2]);
+    /// let (index, columns) = (s.from_slice(&[1u32, 1], 2)?, s.from_slice(&[1.0, 2.0, 3.0, 4.0], [2, 2])?);
+    /// let totals = totals.scatter_add_dim(1, &index, &columns);
+    /// assert_eq!(totals.gather_blocking::<f64>()?.as_slice(), [0.0, 0.0, 4.0, 6.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    scatter_add_dim => Add;
+    /// As [`Array::scatter_add`], with products; bools are joined by "and". As a product is made of products of parts, it is
+    /// NaN where one of them underflows to zero and another overflows.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("scatter").open();
+    /// let x = s.from_slice(&[1.0f32, 10.0], 2)?;
+    /// let (index, values) = (s.from_slice(&[1u32, 1], 2)?, s.from_slice(&[2.0f32, 3.0], 2)?);
+    /// assert_eq!(x.scatter_mul(&index, &values).gather_blocking::<f32>()?.as_slice(), [1.0, 60.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    scatter_mul,
+    /// As [`Array::scatter_add_dim`], with products.
+    scatter_mul_dim => Mul;
+    /// As [`Array::scatter_add`], with the least of an element and its values; a number wins over NaN, and bools are joined
+    /// by "and".
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("scatter").open();
+    /// let x = s.from_slice(&[5i32, 5], 2)?;
+    /// let (index, values) = (s.from_slice(&[0u32, 0, 1], 3)?, s.from_slice(&[3, 4, 9], 3)?);
+    /// assert_eq!(x.scatter_min(&index, &values).gather_blocking::<i32>()?.as_slice(), [3, 5]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    scatter_min,
+    /// As [`Array::scatter_add_dim`], with the least element.
+    scatter_min_dim => Min;
+    /// As [`Array::scatter_add`], with the greatest of an element and its values; a number wins over NaN, and bools are
+    /// joined by "or".
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("scatter").open();
+    /// let x = s.from_slice(&[5i32, 5], 2)?;
+    /// let (index, values) = (s.from_slice(&[0u32, 0, 1], 3)?, s.from_slice(&[3, 4, 9], 3)?);
+    /// assert_eq!(x.scatter_max(&index, &values).gather_blocking::<i32>()?.as_slice(), [5, 9]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    scatter_max,
+    /// As [`Array::scatter_add_dim`], with the greatest element.
+    scatter_max_dim => Max;
+}
+
+/// What a scatter does.
+#[derive(Clone, Copy)]
+pub(super) struct How {
+    /// How an element and a value are combined: `Add`, `Mul`, `Min` or `Max`.
+    pub op: ElementOp,
+    /// The method, for faults.
+    pub name: &'static str,
+    /// The dimension that indices count along; `None` for linear ones.
+    pub dim: Option<usize>,
+}
+
+pub(super) fn scatter(base: &Array, index: &Array, values: &Operand<'_>, how: How, at: At) -> Array {
+    with_value(base, values, Some(index), how.name, at, |home, values| {
+        let r = Recorder { home, at };
+        let (own, count) = (base.meta()?, index.elements()?);
+        let part = match how.dim {
+            Some(dim) => rules::with_extent(&own.shape, dim, count)?,
+            None => Shape::new(&[count])?,
+        };
+        check_index(index, index.meta()?, how.dim.map_or(own.elements(), |dim| own.shape.dim(dim)))?;
+        let given = values.meta()?;
+        let is_one = given.shape.is_scalar();
+        match how.dim {
+            Some(_) if !is_one => rules::expands(&given.shape, &part)?,
+            None if !is_one && given.elements() != count => {
+                let message = format!("{} values do not fit {count} indices", given.elements());
+                return Err(Error::new(ErrorKind::Shape, message));
+            }
+            _ => {}
+        }
+        if part.elements() == 0 {
+            return Ok(base.clone());
+        }
+        let values = match how.dim {
+            None if !is_one => r.reshape(values, part.clone())?,
+            _ => r.view(values, View::Broadcast, part.clone())?,
+        };
+        let index = r.reshape(index, Shape::new(&[count])?)?;
+        let op = match (own.dtype, how.op) {
+            (DType::Bool, ElementOp::Add | ElementOp::Max) => ElementOp::Or,
+            (DType::Bool, _) => ElementOp::And,
+            (_, op) => op,
+        };
+        let (places, values) = match count {
+            1 => (index, values),
+            _ => sorted(&r, op, &index, &values, is_one, how.dim.unwrap_or(0))?,
+        };
+        let elements = match how.dim {
+            Some(dim) => r.taken(base, dim, &places)?,
+            None => r.op(Op::Take { dim: None }, &[base, &places], Meta { dtype: own.dtype, shape: part })?,
+        };
+        let values = r.binary(op, &elements, &values)?;
+        // The last of equal indices has all values of its element, and wins.
+        let by = how.dim.map(|dim| dim as u8);
+        r.op(Op::AssignIndex { dim: by }, &[base, &places, &values], own.clone())
+    })
+}
+
+/// The indices in order, and for each its value combined with those of equal indices before it.
+fn sorted(
+    r: &Recorder<'_>,
+    op: ElementOp,
+    index: &Array,
+    values: &Array,
+    is_one: bool,
+    dim: usize,
+) -> Result<(Array, Array)> {
+    let column = index.shape()?.clone();
+    let order = Op::ArgSort { dim: 0, descending: false };
+    let order = r.op(order, &[index], Meta { dtype: DType::U32, shape: column })?;
+    let places = r.taken(index, 0, &order)?;
+    // One value for all indices has no order.
+    let values = if is_one { values.clone() } else { r.taken(values, dim, &order)? };
+    let mut extents: SmallVec<[usize; 4]> = SmallVec::from_elem(1, values.shape()?.rank().max(dim + 1));
+    extents[dim] = index.elements()?;
+    let labels = r.binary(ElementOp::Add, &r.cast(&places, DType::U32)?, 1i64)?;
+    let labels = r.reshape(&labels, Shape::new(&extents)?)?;
+    Ok((places, combined(r, op, &values, &labels, dim)?))
+}
+
+/// For each element of a line its combination with those before it that have its label; equal labels are neighbours, and
+/// none is 0.
+fn combined(r: &Recorder<'_>, op: ElementOp, values: &Array, labels: &Array, dim: usize) -> Result<Array> {
+    let extent = values.shape()?.dim(dim);
+    let mut values = values.clone();
+    let mut reach = 1;
+    while reach < extent {
+        let mut next = values.clone();
+        for shift in (1..FAN_IN).map(|k| k * reach).take_while(|&shift| shift < extent) {
+            let (label, value) = (shifted(r, labels, dim, shift)?, shifted(r, &values, dim, shift)?);
+            let same = r.binary(ElementOp::Eq, &label, labels)?;
+            next = match op {
+                // Others are replaced before they are combined: the derivative of a product multiplies by them.
+                ElementOp::Add => r.binary(op, &r.select(&same, &value, 0i64)?, &next)?,
+                ElementOp::Mul => r.binary(op, &r.select(&same, &value, 1i64)?, &next)?,
+                _ => r.select(&same, &r.binary(op, &value, &next)?, &next)?,
+            };
+        }
+        values = next;
+        reach *= FAN_IN;
+    }
+    Ok(values)
+}
+
+/// The array moved towards the end of a dimension, behind zeros.
+fn shifted(r: &Recorder<'_>, array: &Array, dim: usize, by: usize) -> Result<Array> {
+    let own = array.meta()?;
+    let kept = r.part(array, dim, 0, own.shape.dim(dim) - by)?;
+    let zeros = r.zeros(Meta { dtype: own.dtype, shape: with_extent(&own.shape, dim, by)? })?;
+    r.join(dim, &[&zeros, &kept])
+}
