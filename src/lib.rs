@@ -40,6 +40,7 @@
 //! | choose a device, bound memory, set limits | [`RuntimeBuilder`] |
 //! | make arrays: constants, random numbers, data with a copy or without | [`Session`] |
 //! | compute: elementwise, reductions, scans, slices, indexing, sorts, products | [`Array`], [`select()`], [`cat()`] |
+//! | rank, count, combine at indices, search | [`Array::quantile`], [`Array::top_k`], [`Array::histogram`], [`Array::scatter_add`], [`Unique`] |
 //! | compute with complex numbers, transform, convolve | [`ComplexArray`], [`Array::fft`], [`Array::convolve`] |
 //! | await results, one or many together | [`Gather`], [`Item`], [`gather_all`] |
 //! | differentiate, forwards and backwards, any number of times | [`Session::watch`], [`Watch`] |
@@ -101,7 +102,7 @@ pub use array::{
     Array, ArrayState, ComplexArray, ComplexOperand, Convolution, DEVICE_VARIABLE, Dims, Eval, Explain, Extent, Gather,
     GatherAll, GatherAny, GatherComplex, GatherInto, GatherView, HostAny, HostArray, IntoDevice, IntoShape, Item,
     MappedView, MatrixNorm, Operand, Padding, Part, Runtime, RuntimeBuilder, Session, SessionBuilder, SliceArg, Slices,
-    UploadWriter, Watch, Watchable, cat, einsum, gather_all, select, step,
+    Unique, UploadWriter, Watch, Watchable, cat, einsum, gather_all, meshgrid, select, step,
 };
 pub use config::{DeviceChoice, Promotion};
 pub use contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};

@@ -76,6 +76,17 @@ const CASES: &[Case] = cases! {
     "extremes of pages": [&[2, 3, 2]], |_s, x| x[0].min_over([0, 2]) + x[0].reduce(ReduceOp::Max, [1, 2], Nan::Include).sum(..);
     "norms": [&[3, 4]], |_s, x| x[0].norm(0) * x[0].norm(1);
     "logarithms of sums": [&[3, 4]], |_s, x| x[0].logsumexp(0) * x[0].logsumexp(1);
+    "exponentials over their sum": [&[3, 4], &[5]], |_s, x| {
+        x[0].softmax(0).sin() * x[0].softmax(1) + x[0].log_softmax(1).square() + x[1].log_softmax(0).slice(1..2)
+    };
+    "medians and quantiles": [&[4, 3], &[5, 2]], |_s, x| {
+        x[0].median(0) * x[0].quantile(0.3, 1) + x[1].quantiles(&[0.1, 0.6, 1.0], 0).square().sum(..) + x[1].mode(0).sum(..)
+    };
+    "greatest elements": [&[5, 2]], |_s, x| x[0].top_k(3, 0, true).0.square().sum(0) + x[0].top_k(1, 1, false).0.sin().sum(0);
+    "covariances and correlations": [&[5, 3], &[4, 2, 2]], |_s, x| x[0].cov().sin().sum(..) * x[0].corr().square() + x[1].corr().exp().sum(..);
+    "running integrals and polynomials": [&[4, 2], &[4], &[3]], |_s, x| {
+        x[0].cumtrapz(0).square() + x[0].cumtrapz_at(&x[1], 0).sin() + x[0].polyval(&x[2]) + x[0].cumtrapz(1).exp()
+    };
     "dot products": [&[3, 4], &[3, 4]], |_s, x| x[0].dot(&x[1], 0) + x[0].dot(&x[0], ..);
     "reductions of one element": [&[1, 3]], |_s, x| x[0].sum(0) + x[0].prod(0) * x[0].max_over(0) + x[0].norm(0) + x[0].var(0);
     "running sums": [&[4, 3]], |_s, x| x[0].cumsum(0) * x[0].cumsum(1) + x[0].cumsum_reverse(0);
@@ -113,6 +124,7 @@ const CASES: &[Case] = cases! {
     "adding at indices": [&[4, 3], &[7], &[4, 3]], |s, x| {
         let (index, columns) = (s.from_slice(&[2u32, 7, 2, 0, 7, 2, 2], 7).unwrap(), s.from_slice(&[1u32, 0, 1], 3).unwrap());
         x[0].scatter_add(&index, &x[1]).square() + x[0].scatter_add_dim(1, &columns, &x[2]).sin()
+            + index.accumulate(&x[1], 9).square().sum(..)
     };
     "multiplying at indices": [&[4, 3], &[7], &[4, 3]], |s, x| {
         let (index, columns) = (s.from_slice(&[2u32, 7, 2, 0, 7, 2, 2], 7).unwrap(), s.from_slice(&[1u32, 0, 1], 3).unwrap());
@@ -442,6 +454,11 @@ fn arrays_without_elements_have_gradients_without_elements() {
         let nothing = w.slice((0..0, ..)).sum(..);
         let [_, gw] = watch.gradients(&nothing).unwrap();
         assert_array(device, &gw, &[2, 1], &[0.0, 0.0], 0.0);
+        for of_nothing in [x.median(0).sum(..), x.cov().sum(..), w.t().cumtrapz(0).sum(..), x.softmax(0).sum(..)] {
+            let [gx, gw] = watch.gradients(&of_nothing).unwrap();
+            assert_array(device, &gx, &[0, 3], &[], 0.0);
+            assert_array(device, &gw, &[2, 1], &[0.0, 0.0], 0.0);
+        }
         let tangent = watch.jvp(&loss, [&x, &w]).unwrap();
         assert_array(device, &tangent, &[1, 1], &[5.0], 0.0);
     }

@@ -39,7 +39,7 @@ impl Array {
     }
 }
 
-fn ensure(array: &Array, op: &'static str, condition: &Array, message: Arc<str>, at: At) -> Array {
+pub(super) fn ensure(array: &Array, op: &'static str, condition: &Array, message: Arc<str>, at: At) -> Array {
     derive(&[array, condition], op, at, |home, metas| {
         if metas[1].dtype != DType::Bool {
             let error = format!("a condition is bool, and this is {}", metas[1].dtype);

@@ -138,20 +138,7 @@ impl Array {
     /// The array's fault, and what happened to the count's computation.
     #[track_caller]
     pub fn nonzero(&self) -> impl Future<Output = Result<Array>> + Send + use<> {
-        let at = Location::caller();
-        let array = self.clone();
-        // The count is on its way from now on.
-        let counted = count(&array, at);
-        async move {
-            let Counted { mask, running, kept, total } = counted?;
-            let total = total.await? as usize;
-            let meta = Meta { dtype: DType::U32, shape: Shape::new(&[total])? };
-            let inputs = [Input::Array(&mask), Input::Array(&running)];
-            let found = node(&array.0.home, Op::Compact, &inputs, meta, at).checked();
-            // From here on it is the recorded op that needs the running count.
-            drop(kept);
-            found
-        }
+        nonzero(self, "nonzero", Location::caller())
     }
 
     /// The elements at which `mask`, of the same shape, is not zero, as a column. Awaits how many there are.
@@ -245,6 +232,23 @@ fn scalar_array(home: &Arc<Home>, number: Scalar, at: At) -> Array {
     node(home, Op::Fill, &[Input::Number(number)], meta, at)
 }
 
+/// The linear indices of the elements that are not zero, for the method `name`.
+pub(super) fn nonzero(array: &Array, name: &'static str, at: At) -> impl Future<Output = Result<Array>> + Send + use<> {
+    let array = array.clone();
+    // The count is on its way from now on.
+    let counted = count(&array, name, at);
+    async move {
+        let Counted { mask, running, kept, total } = counted?;
+        let total = total.await? as usize;
+        let meta = Meta { dtype: DType::U32, shape: Shape::new(&[total])? };
+        let inputs = [Input::Array(&mask), Input::Array(&running)];
+        let found = node(&array.0.home, Op::Compact, &inputs, meta, at).checked();
+        // From here on it is the recorded op that needs the running count.
+        drop(kept);
+        found
+    }
+}
+
 /// How many elements are not zero, on its way.
 struct Counted {
     /// Whether each is, a column.
@@ -257,8 +261,8 @@ struct Counted {
     total: Item<u32>,
 }
 
-fn count(array: &Array, at: At) -> Result<Counted> {
-    let named = |error: Error| error.with_op("nonzero").with_location(at);
+fn count(array: &Array, name: &'static str, at: At) -> Result<Counted> {
+    let named = |error: Error| error.with_op(name).with_location(at);
     let meta = array.meta()?;
     let home = &array.0.home;
     home.is_open().map_err(named)?;

@@ -3,7 +3,7 @@
 //!
 //! In: arrays without faults. Out: arrays without faults, or the error of the op that could not be recorded.
 
-use super::log::noted_as;
+use super::log::{Pause, noted_as};
 use crate::array::handle::Array;
 use crate::array::operand::Operand;
 use crate::array::record::{At, Input, apply, cast_in, node};
@@ -23,6 +23,12 @@ pub(in crate::array) struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
+    /// What `record` records, as a constant: no watch that has begun follows it.
+    pub fn constant(&self, record: impl FnOnce() -> Result<Array>) -> Result<Array> {
+        let _pause = Pause::all();
+        record()
+    }
+
     /// An elementwise op.
     pub fn apply(&self, op: ElementOp, operands: &mut [Operand<'_>]) -> Result<Array> {
         apply(op, operands, self.at).checked()

@@ -1,0 +1,167 @@
+//! Curves and grids: running integrals, polynomials, coordinates of the points of a grid.
+
+use super::floats;
+use crate::array::handle::Array;
+use crate::array::record::{At, cast_in, common_home, derive};
+use crate::array::reduce::products_dtype;
+use crate::array::strict;
+use crate::array::watch::noted_as;
+use crate::array::watch::recorder::{Recorder, with_extent};
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::{ElementOp, Meta, Nan, Op, ReduceOp, ScanOp, Shape, View};
+use smallvec::SmallVec;
+use std::panic::Location;
+
+impl Array {
+    /// The running integral along a dimension by the trapezoid rule, at points a distance of 1 apart: 0 at the first. The
+    /// result has this array's shape; integers and bools give f64. Behind the first element of a line, what NaN lies at or before
+    /// is NaN. A dimension that the array lacks is a fault (`ErrorKind::Index`).
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("integrals").open();
+    /// let y = s.from_slice(&[1.0f64, 3.0, 5.0], 3)?;
+    /// assert_eq!(y.cumtrapz(0).gather_blocking::<f64>()?.as_slice(), [0.0, 2.0, 6.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn cumtrapz(&self, dim: usize) -> Array {
+        let at = Location::caller();
+        derive(&[self], "cumtrapz", at, |home, _| {
+            let r = Recorder { home, at };
+            trapezoids(&r, &floats(home, self, at)?, None, dim)
+        })
+    }
+
+    /// As [`Array::cumtrapz`], at the points `x`: as many in any shape as this array has elements along `dim`, or an array
+    /// of this one's shape (`ErrorKind::Shape` else).
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("integrals").open();
+    /// let (x, y) = (s.from_slice(&[0.0f64, 0.5, 2.5], 3)?, s.from_slice(&[1.0, 3.0, 5.0], 3)?);
+    /// assert_eq!(y.cumtrapz_at(&x, 0).gather_blocking::<f64>()?.as_slice(), [0.0, 1.0, 9.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn cumtrapz_at(&self, x: &Array, dim: usize) -> Array {
+        let at = Location::caller();
+        derive(&[self, x], "cumtrapz_at", at, |home, metas| {
+            let r = Recorder { home, at };
+            let dtype = products_dtype("cumtrapz_at", metas)?;
+            metas.iter().try_for_each(|own| strict::converted(home, own.dtype, dtype))?;
+            let (y, x) = (cast_in(home, self, dtype, at), cast_in(home, x, dtype, at));
+            let (own, points) = (&metas[0].shape, &metas[1].shape);
+            own.has_axis(dim)?;
+            if points == own {
+                return trapezoids(&r, &y, Some(&x), dim);
+            }
+            if points.elements() != own.dim(dim) {
+                let message = format!("points of {points} for an array of {own} along dimension {dim}");
+                return Err(Error::new(ErrorKind::Shape, message));
+            }
+            let mut extents: SmallVec<[usize; 4]> = SmallVec::from_elem(1, dim + 1);
+            extents[dim] = points.elements();
+            trapezoids(&r, &y, Some(&r.reshape(&x, Shape::new(&extents)?)?), dim)
+        })
+    }
+
+    /// The polynomial with these coefficients, that of the highest power first, at each element; the result has this array's
+    /// shape. Dtypes mix as in a product, whose integers and bools are converted to f64. Without coefficients it is zero. It is computed by Horner's rule: for
+    /// n coefficients the error is at most 2 n eps times the sum of the magnitudes of the terms.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("polynomials").open();
+    /// let (x, p) = (s.from_slice(&[0.0f64, 1.0, 2.0], 3)?, s.from_slice(&[1.0, 0.0, -3.0], 3)?);
+    /// assert_eq!(x.polyval(&p).gather_blocking::<f64>()?.as_slice(), [-3.0, -2.0, 1.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn polyval(&self, coefficients: &Array) -> Array {
+        let at = Location::caller();
+        derive(&[self, coefficients], "polyval", at, |home, metas| {
+            let r = Recorder { home, at };
+            let dtype = products_dtype("polyval", metas)?;
+            metas.iter().try_for_each(|own| strict::converted(home, own.dtype, dtype))?;
+            let (x, p) = (cast_in(home, self, dtype, at), cast_in(home, coefficients, dtype, at));
+            let count = metas[1].elements();
+            let meta = Meta { dtype, shape: metas[0].shape.clone() };
+            if count == 0 || meta.elements() == 0 {
+                return r.zeros(meta);
+            }
+            let p = r.reshape(&p, Shape::new(&[count])?)?;
+            let mut value = r.view(&r.part(&p, 0, 0, 1)?, View::Broadcast, meta.shape)?;
+            for power in 1..count {
+                let product = r.binary(ElementOp::Mul, &value, &x)?;
+                value = r.binary(ElementOp::Add, &product, &r.part(&p, 0, power, 1)?)?;
+            }
+            Ok(value)
+        })
+    }
+}
+
+/// The running sums of the trapezoids of a line, from 0.
+fn trapezoids(r: &Recorder<'_>, y: &Array, x: Option<&Array>, dim: usize) -> Result<Array> {
+    let meta = y.meta()?.clone();
+    meta.shape.has_axis(dim)?;
+    let extent = meta.shape.dim(dim);
+    if meta.elements() == 0 {
+        return Ok(y.clone());
+    }
+    if extent == 1 {
+        let nothing = Op::Reduce { op: ReduceOp::Sum, dims: 1 << dim, nan: Nan::Include };
+        return Ok(noted_as(r.home, nothing, &[&r.part(y, dim, 0, 0)?], r.zeros(meta)?, r.at));
+    }
+    let sides = |array: &Array| -> Result<(Array, Array)> {
+        Ok((r.part(array, dim, 0, extent - 1)?, r.part(array, dim, 1, extent - 1)?))
+    };
+    let (left, right) = sides(y)?;
+    let mut areas = r.scaled(&r.binary(ElementOp::Add, &left, &right)?, 0.5)?;
+    if let Some(x) = x {
+        let (from, to) = sides(x)?;
+        areas = r.binary(ElementOp::Mul, &areas, &r.binary(ElementOp::Sub, &to, &from)?)?;
+    }
+    r.padded(&r.scan(&areas, ScanOp::Sum, dim, false)?, dim, 1, 0)
+}
+
+/// The coordinates of the points of a grid, an array for each axis: the elements of the first axis vary along dimension 1,
+/// those of the second along dimension 0, those of each further one along the dimension of its number, as in MATLAB and
+/// NumPy. Axes of m, n and k elements, in any shape, give arrays of `[n, m, k]`, each of its axis's dtype; they are views,
+/// which take no memory. The fault of an axis is that of all.
+///
+/// ```
+/// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+/// # let s = rt.session("grids").open();
+/// let (x, y) = (s.arange(0.0f64, 3.0, 1.0), s.arange(5.0f64, 7.0, 1.0));
+/// let [x, y] = tidemill::meshgrid([&x, &y]);
+/// assert_eq!(x.gather_blocking::<f64>()?.as_slice(), [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]);
+/// assert_eq!(y.gather_blocking::<f64>()?.as_slice(), [5.0, 6.0, 5.0, 6.0, 5.0, 6.0]);
+/// # rt.shutdown_blocking()?;
+/// # Ok::<(), tidemill::Error>(())
+/// ```
+#[track_caller]
+pub fn meshgrid<const N: usize>(axes: [&Array; N]) -> [Array; N] {
+    let at = Location::caller();
+    std::array::from_fn(|axis| coordinates(&axes, axis, at))
+}
+
+/// The coordinate of one axis at each point of a grid.
+fn coordinates(axes: &[&Array], axis: usize, at: At) -> Array {
+    let place = |axis: usize| if axis < 2 && axes.len() > 1 { 1 - axis } else { axis };
+    // A fault is that of the first axis that has one.
+    let made = common_home(axes.iter().copied()).and_then(|home| {
+        let mut extents: SmallVec<[usize; 4]> = SmallVec::from_elem(1, axes.len().max(2));
+        for (axis, array) in axes.iter().enumerate() {
+            extents[place(axis)] = array.elements()?;
+        }
+        let (whole, own) = (Shape::new(&extents)?, place(axis));
+        let line = with_extent(&Shape::scalar(), own, axes[axis].elements()?)?;
+        let r = Recorder { home, at };
+        r.view(&r.reshape(axes[axis], line)?, View::Broadcast, whole)
+    });
+    made.unwrap_or_else(|error| Array::faulty(&axes[axis].0.home, error, "meshgrid", at))
+}

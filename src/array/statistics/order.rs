@@ -1,0 +1,220 @@
+//! What lies where in the sorted lines of an array: medians, quantiles, modes, greatest elements.
+
+use super::floats;
+use crate::array::handle::Array;
+use crate::array::record::{At, derive};
+use crate::array::watch::noted_as;
+use crate::array::watch::recorder::{Recorder, with_extent};
+use crate::error::{Error, ErrorKind, Result};
+use crate::graph::{DType, ElementOp, Meta, Nan, Op, ReduceOp, ScanOp};
+use std::panic::Location;
+
+impl Array {
+    /// The middle of the sorted elements along a dimension, the mean of the two in the middle of an even number; that
+    /// dimension has an extent of 1 in the result. Integers and bools give f64.
+    ///
+    /// A line that holds NaN is NaN, and so is one without elements. A dimension that the array lacks is a fault
+    /// (`ErrorKind::Index`).
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("medians").open();
+    /// let x = s.from_slice(&[5i32, 1, 2, 9], 4)?;
+    /// assert_eq!(x.median(0).gather_blocking::<f64>()?.as_slice(), [3.5]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn median(&self, dim: usize) -> Array {
+        quantiles(self, &[0.5], dim, "median", Location::caller())
+    }
+
+    /// The element at the place `q (n - 1)` of the n sorted elements along a dimension, on a line between the two nearest
+    /// (NumPy's default): the least for a `q` of 0, the median for 0.5, the greatest for 1. Shapes, dtypes, NaN and empty
+    /// lines are as in [`Array::median`].
+    ///
+    /// Between finite and infinite elements a quantile is infinite, between two different infinities NaN. A `q` that is not
+    /// from 0 to 1 is a fault (`ErrorKind::Argument`).
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("quantiles").open();
+    /// let x = s.from_slice(&[30.0f64, 10.0, 20.0], 3)?;
+    /// assert_eq!(x.quantile(0.25, 0).gather_blocking::<f64>()?.as_slice(), [15.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn quantile(&self, q: f64, dim: usize) -> Array {
+        quantiles(self, &[q], dim, "quantile", Location::caller())
+    }
+
+    /// Several quantiles along a dimension, which has the extent of `q` in the result; the elements are sorted once. All
+    /// else is as in [`Array::quantile`].
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("quantiles").open();
+    /// let x = s.from_slice(&[30.0f64, 10.0, 20.0], 3)?;
+    /// assert_eq!(x.quantiles(&[0.0, 0.5, 1.0], 0).gather_blocking::<f64>()?.as_slice(), [10.0, 20.0, 30.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn quantiles(&self, q: &[f64], dim: usize) -> Array {
+        quantiles(self, q, dim, "quantiles", Location::caller())
+    }
+
+    /// The most frequent element along a dimension, the least of several that are equally frequent; that dimension has an
+    /// extent of 1 in the result, which has this array's dtype.
+    ///
+    /// NaN counts only where a line holds nothing else: then the result is NaN. Of lines without elements there is none,
+    /// a fault (`ErrorKind::Argument`), unless the result is empty, too. A dimension that the array lacks is a fault
+    /// (`ErrorKind::Index`).
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("modes").open();
+    /// let x = s.from_slice(&[7i32, 3, 7, 3, 1], 5)?;
+    /// assert_eq!(x.mode(0).gather_blocking::<i32>()?.as_slice(), [3]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn mode(&self, dim: usize) -> Array {
+        mode(self, dim, Location::caller())
+    }
+
+    /// The `k` greatest elements along a dimension, greatest first, or the least ones, least first (`largest` false), and
+    /// the 0-based positions (u32) that they have. That dimension has an extent of `k` in both results.
+    ///
+    /// Of equal elements the one at the lower position comes first. NaN is greater than all numbers, as in
+    /// [`Array::sort`]. A `k` beyond the extent, and a dimension that the array lacks, are faults (`ErrorKind::Index`).
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("greatest").open();
+    /// let x = s.from_slice(&[4.0f64, 9.0, 1.0, 9.0], 4)?;
+    /// let (values, places) = x.top_k(3, 0, true);
+    /// assert_eq!(values.gather_blocking::<f64>()?.as_slice(), [9.0, 9.0, 4.0]);
+    /// assert_eq!(places.gather_blocking::<u32>()?.as_slice(), [1, 3, 0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn top_k(&self, k: usize, dim: usize, largest: bool) -> (Array, Array) {
+        let at = Location::caller();
+        let places = derive(&[self], "top_k", at, |home, metas| {
+            metas[0].shape.has_axis(dim)?;
+            let extent = metas[0].shape.dim(dim);
+            if k > extent {
+                let message = format!("{k} elements of the {extent} along dimension {dim}");
+                return Err(Error::new(ErrorKind::Index, message));
+            }
+            let r = Recorder { home, at };
+            r.part(&order(&r, self, dim, largest)?, dim, 0, k)
+        });
+        let values = derive(&[self, &places], "top_k", at, |home, metas| {
+            let meta = Meta { dtype: metas[0].dtype, shape: metas[1].shape.clone() };
+            Recorder { home, at }.op(Op::TakeAlong { dim: dim as u8 }, &[self, &places], meta)
+        });
+        (values, places)
+    }
+}
+
+/// The positions (u32) of the sorted elements of each line; equal ones keep their order.
+pub(super) fn order(r: &Recorder<'_>, array: &Array, dim: usize, descending: bool) -> Result<Array> {
+    let meta = Meta { dtype: DType::U32, shape: array.shape()?.clone() };
+    match meta.shape.dim(dim) {
+        0 | 1 => r.zeros(meta),
+        _ => r.op(Op::ArgSort { dim: dim as u8, descending }, &[array], meta),
+    }
+}
+
+/// The sorted elements of each line, NaN last.
+pub(super) fn sorted(r: &Recorder<'_>, array: &Array, dim: usize) -> Result<Array> {
+    let order = order(r, array, dim, false)?;
+    r.op(Op::TakeAlong { dim: dim as u8 }, &[array, &order], array.meta()?.clone())
+}
+
+fn quantiles(array: &Array, q: &[f64], dim: usize, name: &'static str, at: At) -> Array {
+    derive(&[array], name, at, |home, metas| {
+        metas[0].shape.has_axis(dim)?;
+        if let Some(q) = q.iter().find(|q| !(0.0..=1.0).contains(*q)) {
+            return Err(Error::new(ErrorKind::Argument, format!("a quantile lies from 0 to 1, and this is {q}")));
+        }
+        let (x, r) = (floats(home, array, at)?, Recorder { home, at });
+        let meta = Meta { dtype: x.dtype()?, shape: with_extent(&metas[0].shape, dim, q.len())? };
+        let extent = metas[0].shape.dim(dim);
+        if meta.elements() == 0 {
+            return r.zeros(meta);
+        }
+        if extent == 0 {
+            let nothing = Op::Reduce { op: ReduceOp::Mean, dims: 1 << dim, nan: Nan::Include };
+            return Ok(noted_as(home, nothing, &[&x], r.full(meta, f64::NAN)?, at));
+        }
+        let sorted = sorted(&r, &x, dim)?;
+        let found =
+            q.iter().map(|q| at_place(&r, &sorted, dim, q * (extent - 1) as f64)).collect::<Result<Vec<_>>>()?;
+        let found = joined(&r, found, dim)?;
+        // NaN is sorted behind all numbers.
+        let has_nan = r.is_nan(&r.part(&sorted, dim, extent - 1, 1)?)?;
+        r.select(&has_nan, f64::NAN, &found)
+    })
+}
+
+/// Arrays joined along a dimension, a few at a time.
+fn joined(r: &Recorder<'_>, mut parts: Vec<Array>, dim: usize) -> Result<Array> {
+    while parts.len() > 1 {
+        let groups = parts.chunks(4).map(|group| r.join(dim, &group.iter().collect::<Vec<_>>()));
+        parts = groups.collect::<Result<_>>()?;
+    }
+    parts.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "nothing to join"))
+}
+
+/// What lies at a place of sorted lines, between two elements on a line.
+fn at_place(r: &Recorder<'_>, sorted: &Array, dim: usize, place: f64) -> Result<Array> {
+    let (below, share) = (place.floor(), place.fract());
+    let low = r.part(sorted, dim, below as usize, 1)?;
+    if share == 0.0 {
+        return Ok(low);
+    }
+    let high = r.part(sorted, dim, below as usize + 1, 1)?;
+    let rise = r.binary(ElementOp::Sub, &high, &low)?;
+    // From the nearer end, so that what is found never lies beyond the other.
+    let between = match share < 0.5 {
+        true => r.binary(ElementOp::Add, &low, &r.scaled(&rise, share)?)?,
+        false => r.binary(ElementOp::Sub, &high, &r.scaled(&rise, 1.0 - share)?)?,
+    };
+    // The rise is infinite beside infinities, and between numbers near both ends of the dtype's range.
+    let finite = r.apply(ElementOp::IsFinite, &mut [(&rise).into()])?;
+    let weighted = r.binary(ElementOp::Add, &r.scaled(&low, 1.0 - share)?, &r.scaled(&high, share)?)?;
+    r.select(&finite, &between, &weighted)
+}
+
+fn mode(array: &Array, dim: usize, at: At) -> Array {
+    derive(&[array], "mode", at, |home, metas| {
+        let own = &metas[0].shape;
+        own.has_axis(dim)?;
+        let r = Recorder { home, at };
+        let (extent, meta) = (own.dim(dim), Meta { dtype: metas[0].dtype, shape: with_extent(own, dim, 1)? });
+        if extent == 0 && meta.elements() > 0 {
+            return Err(Error::new(ErrorKind::Argument, "nothing has a most frequent element"));
+        }
+        if meta.elements() == 0 || extent == 1 {
+            return r.reshape(array, meta.shape);
+        }
+        let sorted = sorted(&r, array, dim)?;
+        let (earlier, later) = (r.part(&sorted, dim, 0, extent - 1)?, r.part(&sorted, dim, 1, extent - 1)?);
+        let differs = r.binary(ElementOp::Ne, &earlier, &later)?;
+        let place = r.positions_along(own, 1 << dim)?;
+        // Where the run of equal elements begins that each element lies in.
+        let begins = r.select(&differs, &r.part(&place, dim, 1, extent - 1)?, 0i64)?;
+        let begins = r.scan(&r.padded(&begins, dim, 1, 0)?, ScanOp::Max, dim, false)?;
+        let length = r.binary(ElementOp::Sub, &place, &begins)?;
+        // The first of the greatest ends the first of the longest runs; NaN equals nothing, so its runs have one element
+        // and lie behind all others.
+        let last = r.reduce(&length, ReduceOp::ArgMax, 1 << dim, Nan::Include)?;
+        r.op(Op::TakeAlong { dim: dim as u8 }, &[&sorted, &last], meta)
+    })
+}
