@@ -378,6 +378,13 @@ fn nan_that_is_left_out_has_no_share() {
     assert_eq!(gradient(&s, &[3.0, NAN, 4.0], |x| x.nan_norm(..)), [0.6, 0.0, 0.8]);
     close("logsumexp", &gradient(&s, &[2.0, NAN, 2.0], |x| x.nan_logsumexp(..)), &[0.5, 0.0, 0.5], 1e-15);
     assert_eq!(gradient(&s, &x, |x| x.max_over(..)), [0.0, 0.0, 1.0]);
+    // A number wins over NaN, on either side.
+    assert_eq!(gradient(&s, &x, |x| x.min(NAN)), [1.0, 0.0, 1.0]);
+    assert_eq!(gradient(&s, &x, |x| x.max(x.stop_gradient() * NAN)), [1.0, 0.0, 1.0]);
+    assert_eq!(gradient(&s, &x, |x| (x.stop_gradient() * NAN).min(x)), [1.0, 1.0, 1.0]);
+    assert_eq!(gradient(&s, &x, |x| x.max(2.0)), [0.0, 0.0, 1.0]);
+    let index = s.from_slice(&[0u32, 0, 1], 3).unwrap();
+    assert_eq!(gradient(&s, &x, |x| s.full(NAN, [2, 1]).scatter_max(&index, x)), [1.0, 0.0, 1.0]);
     assert_eq!(gradient(&s, &x, |x| x.nan_cumsum(0)), [3.0, 0.0, 1.0]);
     assert_eq!(gradient(&s, &x, |x| x.nan_cumprod(0)), [5.0, 0.0, 1.0]);
     assert_eq!(gradient(&s, &[NAN, 2.0, 1.0], |x| x.cummax(0)), [1.0, 2.0, 0.0]);

@@ -10,7 +10,7 @@ mod plain;
 mod programs;
 
 use cases::{DTYPES, INF, Plain, each_case, order};
-use common::{assert_array, runtimes, session, wait};
+use common::{assert_array, counted, runtimes, session, unfolded, wait};
 use programs::Dice;
 use tidemill::DType;
 
@@ -118,6 +118,42 @@ fn counts_and_sums_by_index_agree_with_plain_loops() {
             }
             assert_array(&device, &index.accumulate(&s.from_slice(&[true], 1).unwrap(), 5), &[5, 1], &counts, 0.0);
         }
+        rt.shutdown_blocking().unwrap();
+    }
+}
+
+#[test]
+fn long_arrays_are_sorted_once_and_searched() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        let n = 20_000usize;
+        let data: Vec<f32> = (0..n).map(|i| ((i * 7919) % 1013) as f32).collect();
+        let x = s.from_slice(&data, n).unwrap();
+        let times = |value: usize| (0..n).filter(|i| (i * 7919) % 1013 == value).count() as f64;
+        let (found, stats) = counted(&rt, || {
+            let found = wait(x.unique()).unwrap();
+            let all = (found.values.gather::<f32>(), found.counts.gather::<u32>(), found.inverse.gather::<u32>());
+            let (values, counts, inverse) = wait(async { futures::join!(all.0, all.1, all.2) });
+            (values.unwrap(), counts.unwrap(), inverse.unwrap())
+        });
+        // A second sort would be a kernel more.
+        assert_eq!(stats.kernels, 11, "{device}");
+        let (values, counts, inverse) = found;
+        assert_eq!(values.as_slice(), (0..1013).map(|v| v as f32).collect::<Vec<_>>(), "{device}");
+        assert!(counts.iter().enumerate().all(|(v, &count)| f64::from(count) == times(v)), "{device}");
+        assert!(inverse.iter().zip(&data).all(|(&i, &v)| values[i as usize] == v), "{device}");
+        let edges = s.from_slice(&[0.0f32, 10.0, 500.0, 1012.0], 4).unwrap();
+        let between = |from: usize, to: usize| (from..to).map(times).sum::<f64>();
+        let expected = [between(0, 10), between(10, 500), between(500, 1013)];
+        assert_array(device, &x.histogram(&edges), &[3, 1], &expected, 0.0);
+        let sorted = x.sort(0).0;
+        assert_array(
+            device,
+            &sorted.search_sorted(&edges, false),
+            &[4, 1],
+            &[0.0, expected[0], expected[0] + expected[1], n as f64 - times(1012)],
+            0.0,
+        );
         rt.shutdown_blocking().unwrap();
     }
 }

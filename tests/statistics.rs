@@ -131,6 +131,25 @@ fn quantiles_between_the_ends_of_a_range_are_finite() {
     }
 }
 
+#[test]
+fn long_lines_agree_with_plain_loops() {
+    for (device, rt) in unfolded(|b| b) {
+        let s = session(&rt);
+        let n = 9001usize;
+        let data: Vec<f64> = (0..2 * n).map(|i| ((i * i + 3 * i) % 4001) as f64 / 8.0).collect();
+        let x = s.from_slice(&data, [n, 2]).unwrap().cast::<f32>();
+        let lines = [&data[..n], &data[n..]];
+        let expected = lines.map(|line| quantile(line, 0.5));
+        assert_array(device, &x.median(0), &[1, 2], &expected, 0.0);
+        let expected = lines.map(|line| quantile(line, 0.99));
+        assert_array(device, &x.quantile(0.99, 0), &[1, 2], &expected, 1e-6);
+        assert_array(device, &x.t().mode(1), &[2, 1], &lines.map(mode), 0.0);
+        let greatest = lines.map(|line| sorted(line).into_iter().rev().take(3).collect::<Vec<f64>>());
+        assert_array(device, &x.top_k(3, 0, true).0, &[3, 2], &greatest.concat(), 0.0);
+        rt.shutdown_blocking().unwrap();
+    }
+}
+
 fn mode(line: &[f64]) -> f64 {
     let numbers: Vec<f64> = sorted(line).into_iter().filter(|v| !v.is_nan()).collect();
     let (mut best, mut most) = (NAN, 0);

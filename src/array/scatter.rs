@@ -8,7 +8,7 @@ use super::handle::Array;
 use super::index::{check_index, with_value};
 use super::operand::Operand;
 use super::record::At;
-use super::watch::recorder::{Recorder, with_extent};
+use super::watch::recorder::Recorder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::rules;
 use crate::graph::{DType, ElementOp, Meta, Op, Shape, View};
@@ -229,6 +229,6 @@ fn combined(r: &Recorder<'_>, op: ElementOp, values: &Array, labels: &Array, dim
 fn shifted(r: &Recorder<'_>, array: &Array, dim: usize, by: usize) -> Result<Array> {
     let own = array.meta()?;
     let kept = r.part(array, dim, 0, own.shape.dim(dim) - by)?;
-    let zeros = r.zeros(Meta { dtype: own.dtype, shape: with_extent(&own.shape, dim, by)? })?;
+    let zeros = r.zeros(Meta { dtype: own.dtype, shape: own.shape.with_dim(dim, by)? })?;
     r.join(dim, &[&zeros, &kept])
 }

@@ -372,14 +372,14 @@ macro_rules! op_table {
                 cost { SIMPLE };
                 body { number2 arithmetic::min, integer::min };
                 fast { None };
-                gradient { Gradient::Rule(&[ap!(Select, ap!(Le, X, Y), k(1.0), k(0.0)), ap!(Select, ap!(Le, X, Y), k(0.0), k(1.0))]) };
+                gradient { Gradient::Rule(&[ap!(Select, ap!(Or, ap!(Gt, X, Y), ap!(IsNan, X)), k(0.0), k(1.0)), ap!(Select, ap!(Or, ap!(Gt, X, Y), ap!(IsNan, X)), k(1.0), k(0.0))]) };
                 examples { &[example(DType::F64, &[1.0, 2.0], 1.0), example(DType::F64, &[NAN, 2.0], 2.0), example(DType::F64, &[1.0, NAN], 1.0), example(DType::I32, &[-1.0, 1.0], -1.0)] }]
             [Max, "max", 2, "The greater of two; a number wins over NaN."
                 rule Arithmetic;
                 cost { SIMPLE };
                 body { number2 arithmetic::max, integer::max };
                 fast { None };
-                gradient { Gradient::Rule(&[ap!(Select, ap!(Ge, X, Y), k(1.0), k(0.0)), ap!(Select, ap!(Ge, X, Y), k(0.0), k(1.0))]) };
+                gradient { Gradient::Rule(&[ap!(Select, ap!(Or, ap!(Lt, X, Y), ap!(IsNan, X)), k(0.0), k(1.0)), ap!(Select, ap!(Or, ap!(Lt, X, Y), ap!(IsNan, X)), k(1.0), k(0.0))]) };
                 examples { &[example(DType::F64, &[1.0, 2.0], 2.0), example(DType::F64, &[NAN, 2.0], 2.0), example(DType::F64, &[1.0, NAN], 1.0), example(DType::I32, &[-1.0, 1.0], 1.0)] }]
             [Eq, "eq", 2, "`a == b`."
                 rule Comparison;

@@ -6,7 +6,7 @@ use crate::array::record::{At, cast_in, common_home, derive};
 use crate::array::reduce::products_dtype;
 use crate::array::strict;
 use crate::array::watch::noted_as;
-use crate::array::watch::recorder::{Recorder, with_extent};
+use crate::array::watch::recorder::Recorder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{ElementOp, Meta, Nan, Op, ReduceOp, ScanOp, Shape, View};
 use smallvec::SmallVec;
@@ -159,7 +159,7 @@ fn coordinates(axes: &[&Array], axis: usize, at: At) -> Array {
             extents[place(axis)] = array.elements()?;
         }
         let (whole, own) = (Shape::new(&extents)?, place(axis));
-        let line = with_extent(&Shape::scalar(), own, axes[axis].elements()?)?;
+        let line = Shape::scalar().with_dim(own, axes[axis].elements()?)?;
         let r = Recorder { home, at };
         r.view(&r.reshape(axes[axis], line)?, View::Broadcast, whole)
     });

@@ -4,7 +4,7 @@ use super::floats;
 use crate::array::handle::Array;
 use crate::array::record::{At, derive};
 use crate::array::watch::noted_as;
-use crate::array::watch::recorder::{Recorder, with_extent};
+use crate::array::watch::recorder::Recorder;
 use crate::error::Result;
 use crate::graph::{ElementOp, Meta, Nan, Op, ReduceOp};
 use std::panic::Location;
@@ -71,7 +71,7 @@ fn products_of_columns(
     derive(&[array], name, at, |home, metas| {
         let (x, r) = (floats(home, array, at)?, Recorder { home, at });
         let (n, p) = (metas[0].shape.dim(0), metas[0].shape.dim(1));
-        let meta = Meta { dtype: x.dtype()?, shape: with_extent(&metas[0].shape, 0, p)? };
+        let meta = Meta { dtype: x.dtype()?, shape: metas[0].shape.with_dim(0, p)? };
         if meta.elements() == 0 {
             return r.zeros(meta);
         }

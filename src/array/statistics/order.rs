@@ -4,7 +4,7 @@ use super::floats;
 use crate::array::handle::Array;
 use crate::array::record::{At, derive};
 use crate::array::watch::noted_as;
-use crate::array::watch::recorder::{Recorder, with_extent};
+use crate::array::watch::recorder::Recorder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, ElementOp, Meta, Nan, Op, ReduceOp, ScanOp};
 use std::panic::Location;
@@ -144,7 +144,7 @@ fn quantiles(array: &Array, q: &[f64], dim: usize, name: &'static str, at: At) -
             return Err(Error::new(ErrorKind::Argument, format!("a quantile lies from 0 to 1, and this is {q}")));
         }
         let (x, r) = (floats(home, array, at)?, Recorder { home, at });
-        let meta = Meta { dtype: x.dtype()?, shape: with_extent(&metas[0].shape, dim, q.len())? };
+        let meta = Meta { dtype: x.dtype()?, shape: metas[0].shape.with_dim(dim, q.len())? };
         let extent = metas[0].shape.dim(dim);
         if meta.elements() == 0 {
             return r.zeros(meta);
@@ -197,7 +197,7 @@ fn mode(array: &Array, dim: usize, at: At) -> Array {
         let own = &metas[0].shape;
         own.has_axis(dim)?;
         let r = Recorder { home, at };
-        let (extent, meta) = (own.dim(dim), Meta { dtype: metas[0].dtype, shape: with_extent(own, dim, 1)? });
+        let (extent, meta) = (own.dim(dim), Meta { dtype: metas[0].dtype, shape: own.with_dim(dim, 1)? });
         if extent == 0 && meta.elements() > 0 {
             return Err(Error::new(ErrorKind::Argument, "nothing has a most frequent element"));
         }
