@@ -40,7 +40,7 @@
 //! | choose a device, bound memory, set limits | [`RuntimeBuilder`] |
 //! | make arrays: constants, random numbers, data with a copy or without | [`Session`] |
 //! | compute: elementwise, reductions, scans, slices, indexing, sorts, products | [`Array`], [`select()`], [`cat()`] |
-//! | rank, count, combine at indices, search | [`Array::quantile`], [`Array::top_k`], [`Array::histogram`], [`Array::scatter_add`], [`Unique`] |
+//! | rank, count, search, combine at indices | [`Array::quantile`], [`Array::histogram`], [`Unique`], [`Array::scatter_add`] |
 //! | compute with complex numbers, transform, convolve | [`ComplexArray`], [`Array::fft`], [`Array::convolve`] |
 //! | await results, one or many together | [`Gather`], [`Item`], [`gather_all`] |
 //! | differentiate, forwards and backwards, any number of times | [`Session::watch`], [`Watch`] |

@@ -349,6 +349,43 @@ fn what_does_not_fit_is_an_error_that_names_method_and_line() {
     }
 }
 
+/// An array and the line that made it.
+macro_rules! made {
+    ($array:expr) => {
+        (line!(), $array)
+    };
+}
+
+#[test]
+fn faults_name_the_line_that_called_the_method() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let (x, index) = (s.from_slice(&[3.0, 1.0], 2).unwrap(), s.from_slice(&[1i32, 7], 2).unwrap());
+        let unknown = &index + s.full(0i32, [2, 1]);
+        let faults = [
+            made!(x.softmax(7)),
+            made!(x.quantile(2.0, 0)),
+            made!(x.mode(5)),
+            made!(x.top_k(3, 0, true).0),
+            made!(x.top_k(3, 0, true).1),
+            made!(x.histogram(&x)),
+            made!(unknown.bincount(5)),
+            made!(unknown.accumulate(&x, 5)),
+            made!(x.scatter_add(&unknown, 1)),
+            made!(x.scatter_mul_dim(0, &unknown, &x)),
+            made!(x.cumtrapz_at(&s.zeros::<f64>([5, 1]), 0)),
+            made!(index.polyval(&x)),
+            made!(index.search_sorted_dim(0, &s.zeros::<f64>([1, 2]), true)),
+        ];
+        for (line, array) in faults {
+            let error = wait(array.gather_any()).unwrap_err();
+            let named = error.location().is_some_and(|at| at.file().ends_with("statistics.rs") && at.line() == line);
+            assert!(named, "{device}, line {line}: {error}");
+        }
+        rt.shutdown_blocking().unwrap();
+    }
+}
+
 #[test]
 fn strict_promotion_takes_what_loses_nothing() {
     let builder = Runtime::builder().device("host").promotion(Promotion::Strict);

@@ -12,6 +12,7 @@ use std::panic::Location;
 
 /// The distinct elements of an array of n elements, of which there are m: what [`Array::unique`] resolves to.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Unique {
     /// The distinct elements in ascending order, a column of m elements of the array's dtype.
     pub values: Array,
