@@ -70,7 +70,7 @@ impl HostClaims {
         }
     }
 
-    /// Ends a claim of so many bytes.
+    /// Ends a claim of this many bytes.
     pub fn release(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }

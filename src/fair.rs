@@ -5,17 +5,19 @@
 //! they are served. The ring's backlog (turns at the scheduler), the scheduler (places downstream) and residency (a
 //! device's time) each keep one [`Fair`].
 //!
-//! Virtual time, `now`, advances with all work that is done, divided by the sum of the weights of the sessions with
-//! work. It is the work that each session should have had so far, for a weight of 1. A session's own `time` is the work
-//! that it has had, divided by its weight. A session that comes begins at `now`, or later if it has a debt from before.
-//! A session is eligible if `time <= now`. Among the eligible ones, the session with the earliest virtual deadline is
-//! served first: `time` plus its next piece of work over its weight. These are the rules of EEVDF (Stoica, Abdel-Wahab
-//! 1995), with a virtual time that does not wait for sessions that have left.
+//! Virtual time, `now`, advances with all work that sessions are given, divided by the sum of the weights of the
+//! sessions with work; with work of which the time is only estimated ([`Fair::lend`]), once it has ended. It is the
+//! work that each session should have had so far, for a weight of 1. A session's own `time` is the work that it has
+//! had, divided by its weight. A session that comes begins at `now`, or later if it has a debt from before. A session
+//! is eligible if `time <= now`. Among the eligible ones, the session with the earliest virtual deadline is served
+//! first: `time` plus its next piece of work over its weight. These are the rules of EEVDF (Stoica, Abdel-Wahab 1995),
+//! with a virtual time that does not wait for sessions that have left.
 //!
 //! By weight alone, a request of a session that keeps several requests waiting would wait several times longer than
 //! those of sessions with one request each. So requests raise a session's effective weight, which is used in place of
-//! its weight: if the session has more than one and a quarter times the average number of requests, its weight (but at
-//! most the average weight) is multiplied by that ratio. The factor is at most three, and at most [`REQUESTS_MAX`]
+//! its weight. If a session has more than one and a quarter times the average number of requests, its weight (but at
+//! most the average weight) is multiplied by its number of requests over one and a quarter times the average number.
+//! The effective weight is at least the weight and at most three times the weight, and at most [`REQUESTS_MAX`]
 //! requests of a session count. With four requests beside many sessions of one, each of its requests waits about one
 //! and a half times as long as theirs. The others lose at most a sixth of their share, and sessions with equally many
 //! requests share by their weights alone.
@@ -33,8 +35,8 @@
 //! - FAIR-2: a session with work is at most `LAG * q` behind `now`, where `LAG` is `3 + 2F + ln(W / its weight)`, and a
 //!   nanosecond or two that are lost in rounding. So it has had its weight's share of all work since it came, less at
 //!   most `its weight * (LAG + 2) * q + (1 + F) * c`.
-//! - FAIR-3: so a session with work waits for its next piece at most while the others do work of `W * (LAG + 1) * q + N
-//!   * c`.
+//! - FAIR-3: so a session with work waits for its next piece at most while the others do work of
+//!   `W * (LAG + 1) * q + N * c`.
 //! - FAIR-4: a session that leaves and comes back has neither saved up time nor lost its debt. A debt that is paid is
 //!   forgotten, and so are all debts once there is no work left ([`Fair::forget_debts`]).
 
@@ -268,8 +270,8 @@ impl Fair {
         self.remainder = 0;
     }
 
-    /// Moves virtual time by work that was done. `beside` is the weight, in parts, of a session that was served and has
-    /// no work left; else 0.
+    /// Moves virtual time by work that was given, or by lent work that has ended. `beside` is the weight, in parts, of
+    /// a session that was served and has no work left; else 0.
     fn advance(&mut self, ns: u64, beside: u64) {
         let weights = (self.effective_weights + beside).max(PARTS);
         self.remainder += ns * PARTS;

@@ -45,7 +45,7 @@ struct Waiter {
 
 impl Waiter {
     fn tell(self, answer: Result<Grant>) {
-        contain("what a grant woke", || drop(self.answer.send(answer)));
+        contain("a waker of a future that awaits memory for an upload", || drop(self.answer.send(answer)));
     }
 }
 

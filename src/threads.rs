@@ -19,7 +19,7 @@ thread_local! {
 enum Held {
     /// As the runtime's settings say: an error, or the thread is blocked.
     Here,
-    /// Within [`unheld`]: recording goes on, and a wait will be due.
+    /// Within [`unheld`]: where there is no room, recording goes on, and a wait becomes due.
     Later,
     /// Within [`unheld`]: more was recorded than there is room for, and a wait is due.
     Due,

@@ -60,7 +60,7 @@ fn a_kernel_that_a_budget_cuts_says_which() {
     let splits = named(&all, "kernel split");
     assert!(!splits.is_empty(), "{all:?}");
     for split in splits {
-        assert_eq!(split["because"], "a kernel binds at most so many buffers");
+        assert_eq!(split["because"], "a kernel would otherwise bind more buffers than it may");
         assert!(split["ops"].as_str().unwrap().contains("add") && split["buffers"].as_i64().unwrap() > 1, "{split}");
     }
 }

@@ -1,7 +1,7 @@
 //! The gamma function of integers: factorials, read from a table.
 //!
 //! In: an array of integers or bools. Out: its gamma function in f64, NaN of negative numbers. WGSL has no gamma
-//! function of f64 that every compiler leaves exact (`kernels::element::wgsl::supports`), while of whole numbers there
+//! function of f64 that every compiler leaves exact (`graph::refusals::runs_on_gpus`), while of whole numbers there
 //! are but 171 finite values. Must hold: no index is outside of the table, so that no kernel can fault.
 
 use super::handle::Array;

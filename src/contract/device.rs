@@ -180,7 +180,7 @@ pub const SEGMENTS_IN_MEMORY: u64 = 8;
 /// `segment_shift` and `span_shift` of a device that keeps every array in one piece.
 pub const ONE_PIECE_SHIFT: u32 = 33;
 
-/// log2 of the 32-bit elements that so many bytes hold.
+/// log2 of the 32-bit elements that fit into `bytes` bytes, at least 13 and at most 31.
 pub fn segment_shift(bytes: u64) -> u32 {
     let elements = (bytes / 4).max(1 << 13);
     // Element indices are 32 bits wide.

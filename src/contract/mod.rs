@@ -9,7 +9,7 @@
 //! | `device` | what the others may know of a device, in numbers | devices, when they are opened | all |
 //! | `messages` | what each actor is told, and what it tells others | the ring carries them | |
 //!
-//! The rules of the house:
+//! Rules of this folder:
 //! - A type belongs here if two actors name it. A type that only one actor names belongs in that actor's folder.
 //! - A type here is data: fields, and small methods that read and change nothing but these fields and their arguments. It holds no
 //!   channel, clock, thread or handle of a GPU, and decides nothing that belongs to an actor. The exception is `records`:
@@ -18,7 +18,7 @@
 //!   the graph's types lie below it.
 //! - A message in the past tense is a fact (an event), one in the imperative is an instruction. An event is sent by the
 //!   actor that observed the fact, an instruction by the one actor that decides.
-//! - The invariants of a contract have names and are listed in the header of its file: REGION-1 to REGION-3 (`region`),
+//! - The invariants of a contract have names and are listed in the header of its file: REGION-1 to REGION-4 (`region`),
 //!   PLAN-1 to PLAN-4 (`plan`), BRIEF-1 (`brief`), RECORDS-1 (`records`), DEV-1 (`device`). The writer keeps it, and
 //!   the reader relies on it.
 

@@ -130,5 +130,5 @@ impl Region {
 
 /// The error of a value whose computation was cancelled because it was not needed any more.
 pub fn cancelled_error() -> Error {
-    Error::new(ErrorKind::Cancelled, "nobody waited for the value any more")
+    Error::new(ErrorKind::Cancelled, "nothing waited for the value any more")
 }

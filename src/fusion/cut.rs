@@ -217,7 +217,7 @@ fn over_budget(
     let reason = if cone.count() > OPS_MAX && ops(work, cone) > OPS_MAX {
         "a kernel holds at most 64 ops"
     } else if pack::bound(work, cone, &cones.reads[index], &space_of(work, index), budget) > budget.reads_max {
-        "a kernel binds at most so many buffers"
+        "a kernel would otherwise bind more buffers than it may"
     } else {
         return None;
     };

@@ -185,7 +185,7 @@ impl Lowering<'_, '_> {
         let root = of(self, ElementOp::Sqrt, &[middling]);
         let [small_root, big_root] = [(small, limits.scale), (big, -limits.scale)].map(|(sum, power)| {
             let [by, back] = [power, -power].map(|p| self.builder.constant(Scalar::F64(2f64.powi(p)).cast(dtype)));
-            // The root is scaled instead of the sum, because the square of the factor would overflow.
+            // The root is scaled instead of the sum, because the square of the factor is out of the dtype's range.
             let scaled = of(self, ElementOp::Mul, &[root, by]);
             let square = of(self, ElementOp::Mul, &[scaled, scaled]);
             let all = of(self, ElementOp::Add, &[sum, square]);

@@ -11,7 +11,7 @@ use crate::graph::Shape;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
-/// The key of a region's grouping on a device, into kernels that read at most so many buffers, packed or not.
+/// The key of a region's grouping on a device, for a limit on the buffers that a kernel reads, packed or not.
 pub fn key(work: &Work<'_>, device: u8, reads_max: u32, packs: bool) -> u64 {
     let mut hasher = FxHasher::default();
     (device, reads_max, packs).hash(&mut hasher);

@@ -45,7 +45,8 @@
 //! - FUSE-7: a cluster that overwrites a part of an array in place runs after all other readers of the array. The
 //!   computation of each element reads no element of the array that the store of another element overwrites.
 //! - FUSE-8: the plan that is reused for a region equals the one that the passes would make.
-//! - FUSE-9: the kernel of a loop depends on its body alone (see `roll`).
+//! - FUSE-9: the kernel of a loop depends on its body alone; on the host, its results are those of the turns computed
+//!   one after the other, bit for bit (see `roll`).
 
 pub mod anchors;
 pub mod assemble;

@@ -1,10 +1,10 @@
 //! Reuses the plans of regions that come again.
 //!
 //! In: a region. Out: its plan, if a region that differs in names and numbers only was planned before. A plan is kept
-//! when its region comes for the second time. From then on, only what differs between two runs of the same statements
-//! is replaced: values, source lines, scalars, random keys, the messages of checks. Must hold: FUSE-8: the result
-//! equals the plan that the passes would make (debug builds make it, and compare). So the signature holds everything
-//! that the passes read, and omits a number only if no pass reads it.
+//! when its region comes for the second time; that of a loop, at the first. From then on, only what differs between two
+//! runs of the same statements is replaced: values, source lines, scalars, random keys, the messages of checks. Must
+//! hold: FUSE-8: the result equals the plan that the passes would make (debug builds make it, and compare). So the
+//! signature holds everything that the passes read, and omits a number only if no pass reads it.
 
 use super::bounded::Bounded;
 use super::roll::put_rows;

@@ -174,8 +174,8 @@ impl Device {
         }
     }
 
-    /// A slice of a long plan is placed only while fewer batches than this are in flight, so that a place is left for
-    /// short plans.
+    /// A slice of a long plan is placed only while fewer batches than this are in flight. On a device that runs short
+    /// batches beside a long one, this leaves a place for short plans; on others, only if the credit is more than two.
     pub(super) fn long_in_flight_max(&self) -> usize {
         let least = if self.info.capabilities.overlaps_long { 1 } else { self.credit.min(2) };
         (self.credit - 1).max(least)

@@ -220,7 +220,8 @@ impl State {
         Attempt::Evicted
     }
 
-    /// Frees a segment's slot. `known`: its bytes are in host memory already; else they are read back first.
+    /// Frees a segment's slot. `known`: its bytes are in host memory already; else they are read back first, unless a
+    /// readback is on its way.
     fn evict_segment(&mut self, d: usize, key: Key, segment: u32, known: bool, open: &mut Open) {
         let change = if known { Change::Give } else { Change::Drain };
         if !known {

@@ -204,7 +204,7 @@ impl State {
         out.extend(self.evictions.drain(..).map(ResidencyInstruction::Evicted));
     }
 
-    /// Front ends hold so many bytes of the host's budget (CLAIMS-1).
+    /// Sets the bytes of the host's budget that front ends hold (CLAIMS-1).
     pub fn claimed_beside(&mut self, bytes: u64) {
         self.claimed_bytes = bytes;
     }
@@ -402,7 +402,7 @@ impl State {
     }
 
     /// A region is not needed any more. If its plan waits or is being placed, it is cancelled. If the plan has not
-    /// arrived, it is taken in first, since other plans may read the host data that it brings.
+    /// arrived, it is cancelled when it has come and was taken in, since other plans may read host data that it brings.
     fn region_unwanted(&mut self, region: RegionId) {
         match self.regions.get(&region).map(|work| work.phase) {
             Some(Phase::Waiting | Phase::Placing) => self.failing.push_back((region, cancelled_error())),

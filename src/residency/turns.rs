@@ -53,7 +53,7 @@ fn ns(us: f64) -> u64 {
 }
 
 impl Turns {
-    /// A plan can be placed, whose next batch is estimated to take so many microseconds.
+    /// Adds a plan that can be placed, and whose first batch is estimated to take `piece_us` microseconds.
     pub(super) fn add(&mut self, session: SessionId, weight: u32, arrival: u64, region: RegionId, piece_us: f64) {
         self.change(session, |queue| {
             queue.weight = weight;
@@ -85,8 +85,8 @@ impl Turns {
         self.change(session, |queue| queue.open = None);
     }
 
-    /// Charges a session for work that is estimated to take this many microseconds. The other sessions' virtual time
-    /// advances only when [`Turns::settle`] reports the measured time.
+    /// Charges a session for work that is estimated to take this many microseconds. Virtual time, by which the other
+    /// sessions become due, advances only when [`Turns::settle`] reports the measured time.
     pub(super) fn lend(&mut self, session: SessionId, us: f64) {
         self.fair.lend(session, ns(us));
     }

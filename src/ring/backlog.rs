@@ -18,7 +18,8 @@
 //! - BACKLOG-2: a segment that reads values of another session leaves after all that this session sent before it, and
 //!   before all that it sends later: the drops of that session must not overtake a reader.
 //! - BACKLOG-3: every demand that leaves is still awaited. When a session is closed, its waiting events are thrown
-//!   away, unless another session reads its values, and its gathers that are still awaited fail.
+//!   away, and the gathers among them that are still awaited fail. But if a waiting segment of another session reads
+//!   values of the session, its events leave in their turn, and its end after them.
 //! - BACKLOG-4: no entry is kept for a session that has ended and has no work inside the scheduler.
 //! - BACKLOG-5: while requests are given up before their turn, at least every sixteenth turn goes to the session that
 //!   has waited longest.

@@ -170,7 +170,7 @@ fn a_request_that_is_given_up_while_it_waits_leaves_nothing_behind() {
     assert_eq!(discarded, gone);
     assert_eq!(b.all(), ["open 1", "cut 1 op demand", "open 3", "cut 3 op demand"]);
     for session in [1, 3] {
-        // Heard of: its end is told at once, which lets go of all that it had.
+        // The scheduler knows this session, so it is told of the session's end at once, and releases what it held.
         let discarded = b.give_up(session);
         assert_eq!((discarded.nodes, discarded.unheard), (0, false));
         b.backlog.credit(SessionId(session), 1);
@@ -212,7 +212,7 @@ fn a_session_that_is_closed_fails_what_waits_of_it_and_is_awaited() {
     assert_eq!(b.backlog.tables()[0].1, 0);
 }
 
-/// Whose segments leave, in their order.
+/// The sessions of the segments that leave, in order.
 fn whose(passed: &[String]) -> Vec<u64> {
     let cuts = passed.iter().filter_map(|event| event.strip_prefix("cut "));
     cuts.map(|cut| cut.split(' ').next().and_then(|session| session.parse().ok()).expect("a session's number"))

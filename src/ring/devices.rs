@@ -74,8 +74,8 @@ impl Devices {
         self.open().iter().find(|device| device.capabilities.owns_host_budget)
     }
 
-    /// Whether this is the fallback: the device that runs ops for which another device lacks a feature, or that is
-    /// gone. Constants are folded with its arithmetic. Nothing replaces it.
+    /// Whether this is the fallback: the device that runs the ops that another device cannot run, and all ops of a
+    /// device that is gone. Constants are folded with its arithmetic. Nothing replaces it.
     pub fn is_fallback(&self, device: DeviceId) -> bool {
         self.first.iter().any(|info| info.id == device && info.capabilities.runs_all)
     }

@@ -53,7 +53,7 @@ impl Waiters {
         };
         // The lock is released first, because a task that is woken may wait again at once.
         for waiter in woken {
-            contain("what room in the ring woke", || {
+            contain("a waker of a future that awaits room", || {
                 let _ = waiter.send(());
             });
         }

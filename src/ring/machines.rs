@@ -29,9 +29,9 @@ use std::sync::Arc;
 pub(super) enum Effect {
     /// Resolve a future.
     Resolve { gather: GatherId, result: Result<Delivered, Error> },
-    /// Close a session's gate by so many nodes and bytes.
+    /// Add nodes and bytes to the count of a session's gate.
     Charge { session: SessionId, nodes: u32, bytes: u64 },
-    /// Open a session's gate by so many nodes.
+    /// Subtract nodes from the count of a session's gate.
     Credit { session: SessionId, nodes: u32 },
     /// Run a batch.
     Submit { device: DeviceId, batch: Batch },
@@ -39,7 +39,7 @@ pub(super) enum Effect {
     Release { device: DeviceId, buffers: Vec<BufferId> },
     /// Compile a plan's kernels on a worker.
     Compile(Arc<Plan>),
-    /// Open the device that was promised.
+    /// Open the device that was left for later.
     OpenDevices,
     /// End the ring.
     Stop,

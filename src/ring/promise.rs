@@ -102,7 +102,7 @@ impl Wakes {
     /// other.
     fn add(&mut self, waker: Waker) {
         match self.0.iter().rev().take(LOOK_BACK).any(|other| other.will_wake(&waker)) {
-            true => contain("the end of a waker", || drop(waker)),
+            true => contain("the drop of a waker", || drop(waker)),
             false => self.0.push(waker),
         }
     }
@@ -110,7 +110,7 @@ impl Wakes {
     /// Calls all wakers. They are the program's code, so a panic in one is caught.
     pub fn call(&mut self) {
         for waker in self.0.drain(..) {
-            contain("what a gather's end woke", || waker.wake());
+            contain("a waker of a gather's future", || waker.wake());
         }
     }
 }

@@ -249,7 +249,7 @@ impl End {
         // Threads that are left behind do not write to the timeline after this.
         let written = self.timeline.finish();
         if let Some(ended) = self.ended.take() {
-            threads::contain("what the ring's end woke", || {
+            threads::contain("a waker of a shutdown's future", || {
                 let _ = ended.send(written);
             });
         }
@@ -259,7 +259,8 @@ impl End {
 impl Drop for End {
     fn drop(&mut self) {
         if self.ended.is_some() {
-            let why = Error::new(ErrorKind::Internal, "the ring ended without a reason, which is a bug in Tidemill");
+            let why =
+                Error::new(ErrorKind::Internal, "the runtime stopped without a reason, which is a bug in Tidemill");
             self.close(why, None);
         }
     }

@@ -10,8 +10,7 @@ use crate::graph::Node;
 /// regions would be too short.
 const BODIES_MIN: usize = 4;
 
-/// Whether one statement recorded both nodes: they have the same op, the same source location and arrays of the same
-/// size.
+/// Whether one statement recorded both nodes: they have the same op, source location, dtype and shape.
 pub(super) fn are_alike(a: &Node, b: &Node) -> bool {
     let is_one_place = std::ptr::eq(a.at.location, b.at.location) && a.at.mark == b.at.mark;
     is_one_place && a.op.name() == b.op.name() && a.meta == b.meta

@@ -42,8 +42,9 @@ impl State {
             Dep::Input(i) => {
                 let input = &cut.inputs[i as usize];
                 let live = &self.graph[input.at];
-                // An input cannot die in this region if residency was told of its end already, or if regions of other
-                // sessions, or regions that may run late, read it too: then no reader is known to be the last.
+                // An input cannot die in this region if residency was told of its end, or another region will announce
+                // it; nor if regions of other sessions, or regions that may run late, read it, too: then no reader is
+                // known to be the last.
                 last_of_input[i as usize] == number
                     && input.remaining == 0
                     && !live.held

@@ -26,8 +26,9 @@ impl State {
         }
     }
 
-    /// Drops the regions that only make or read back `value`, which lost a demand, and then those that only made their
-    /// inputs.
+    /// Checks the regions that make or read back `value`, which lost a demand, and then those that make their inputs.
+    /// Regions, or parts of them, that are not needed are dropped; those that nothing waits for are parked or called
+    /// back.
     pub(super) fn drop_unneeded(&mut self, value: ValueId, out: &mut Vec<SchedulerInstruction>) {
         let mut work = vec![value];
         while let Some(value) = work.pop() {
@@ -46,7 +47,7 @@ impl State {
         }
     }
 
-    /// Checks the regions in `recheck`, and drops or parks those that are no longer needed.
+    /// Checks the regions in `recheck` in the same way.
     pub(super) fn drop_unneeded_regions(&mut self, out: &mut Vec<SchedulerInstruction>) {
         while !self.recheck.is_empty() {
             let mut ids = std::mem::take(&mut self.recheck);

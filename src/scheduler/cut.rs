@@ -58,7 +58,7 @@ pub(super) struct CutNode {
     pub place: Where,
     /// Which of [`Cut::groups`] holds it.
     pub group: u32,
-    /// A gather or a limit asks for it.
+    /// A demand (a gather or an eval) or a limit asks for it.
     pub root: bool,
     /// Lazy users and handles that remain after the cut; filled by [`Cut::decide_fates`].
     pub remaining: u32,

@@ -58,7 +58,7 @@ pub(super) struct Ends {
 }
 
 impl Ends {
-    /// Whether residency was not told of an end, and no region will say it.
+    /// Whether residency was not told of an end, and no region will announce one.
     pub fn is_untold(&self, value: ValueId) -> bool {
         !self.of.contains_key(&value)
     }
@@ -73,7 +73,7 @@ impl Ends {
         self.of.get(&value) == Some(&End::Said { by: region, how: How::InPlace })
     }
 
-    /// A region that waits will say that a value ends.
+    /// A region that waits will announce a value's end when it is sent.
     pub fn say(&mut self, value: ValueId, by: RegionId, how: How) {
         let before = self.of.insert(value, End::Said { by, how });
         assert!(before.is_none(), "ENDS-1: {by} says the end of {value}, which is {before:?}");
@@ -97,7 +97,7 @@ impl Ends {
         }
     }
 
-    /// No region that waits says that a value ends.
+    /// If a waiting region would announce a value's end, it no longer does.
     pub fn unsay_by_any(&mut self, value: ValueId) {
         if let Some(End::Said { by, .. }) = self.of.get(&value).copied() {
             self.unsay(value, by);

@@ -29,7 +29,8 @@ const LONG: u64 = 4;
 const LONG_US: f64 = 2000.0;
 /// Long regions of a session that may be downstream: one that runs, and what is planned meanwhile.
 const LONG_OF_SESSION_MAX: usize = 3;
-/// Extra credits while long regions are downstream. Short regions whose inputs all exist use them.
+/// Extra credits while long regions are downstream. They are for short regions whose inputs all exist, of sessions
+/// without a long region downstream.
 pub(super) const RESERVE: usize = 2;
 /// The number of sessions searched for one that may use the reserve.
 const LOOK_MAX: usize = 64;
@@ -39,7 +40,7 @@ const LOOK_MAX: usize = 64;
 pub(super) struct Turns {
     /// The sessions that have regions waiting.
     fair: Fair,
-    /// Sessions whose queues may have become empty: they are looked at before anything is sent.
+    /// Sessions whose queues may have become empty: they are checked before anything is sent.
     emptied: Vec<SessionId>,
     /// The long regions downstream, and whose they are.
     long: Vec<(RegionId, SessionId)>,
@@ -145,7 +146,7 @@ impl State {
                 continue;
             }
             let Some((owner, head)) = next else { return };
-            // A session that waits for regions of other sessions does not save up its turns.
+            // A session whose next region has to wait for others, or for its device, does not save up its turns.
             passed.into_iter().for_each(|owner| self.turns.fair.pass_over(owner));
             self.turns.fair.charge(owner, self.work_of(head));
             self.sessions.get_mut(&owner).expect("SCHED-6: an active session is known").queue.pop_front();
@@ -155,7 +156,7 @@ impl State {
         }
     }
 
-    /// Whether all regions that make its inputs are downstream and not called back, and its device is not stalled.
+    /// Whether all regions that make its inputs have been sent and are not called back, and its device is not stalled.
     fn is_ready(&self, id: RegionId) -> bool {
         let region = &self.regions[&id].region;
         !self.fleet.is_stalled(region.device)
@@ -223,7 +224,7 @@ impl State {
     }
 }
 
-/// Nanoseconds, estimated, that the ring's thread spends on so many nodes that go through it together.
+/// Estimated nanoseconds that the ring's thread spends on `nodes` nodes that pass through it together.
 pub fn ring_ns(nodes: u64) -> u64 {
     REGION_NS + NODE_NS * nodes
 }

@@ -23,7 +23,7 @@ pub(super) type Entries = SmallVec<[NodeIndex; 16]>;
 /// Where a value is.
 #[derive(Clone, Debug)]
 pub(super) enum Home {
-    /// Recorded, not computed; perhaps computed in passing.
+    /// Recorded, and not stored. A kernel may have computed it in passing, without writing it to memory.
     Lazy,
     /// An output of this unfinished region.
     Coming(RegionId),

@@ -353,7 +353,8 @@ impl State {
             let value = self.graph[node.at].node.value;
             if node.runs() {
                 credits[node.group as usize] += 1;
-                // A node computed by an earlier cut has no recording credit left: its session is charged once more.
+                // A node of an earlier segment, or one that a cut has computed before, has no recording credit left:
+                // its session is charged once more.
                 match self.graph[node.at].segment.take() == Some(occasion.segment) {
                     true => assigned += 1,
                     false => charged += 1,

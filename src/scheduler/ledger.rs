@@ -1,7 +1,7 @@
 //! Credits, and counters since the start of the runtime.
 //!
 //! In: nodes that were recorded, that went into regions, and whose regions ended. Out: `Charge` and `Credit` for the
-//! sessions' gates, and totals. Must hold: SCHED-7; a gate hears of its session's charges before it hears of credits.
+//! sessions' gates, and totals. Must hold: SCHED-7; a gate is told of a charge before it is told of the credits that end it.
 
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::ids::SessionId;
@@ -20,7 +20,7 @@ pub struct Totals {
     pub values_made_again: u64,
     /// Nodes recorded.
     pub nodes_recorded: u64,
-    /// Nodes that were charged a second credit: they were left lazy by their segment and computed by a later cut.
+    /// Nodes that were charged once more, counted each time: they were left lazy, and a later cut computed them.
     pub nodes_charged: u64,
     /// Credits given back.
     pub nodes_credited: u64,

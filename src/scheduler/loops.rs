@@ -1,13 +1,13 @@
 //! Finds the loops of a program that can each be one kernel.
 //!
-//! In: the nodes of a region to be, in tape order. Out: runs of whole turns of one body (`Region::turns`). Must hold:
-//! LOOP-1: in such a run, each node is the node one turn later, but for its numbers and random keys: it reads the same node
-//! of its own turn, of the turn before (what is carried; the first turn reads values from outside there), or the same value
-//! from outside. LOOP-2: only carried values are seen outside, and only those of the last turn. LOOP-3: what is found depends
-//! on the nodes and on the device's numbers alone.
+//! In: the nodes of one region, in tape order. Out: runs of whole turns of one body (`Region::turns`). Must hold:
+//! LOOP-1: each node of such a run equals the node in its place one turn later, except for its numbers and random keys.
+//! Both read the same node of their own turn, or of the turn before (a carried value; the first turn reads a value from
+//! outside in its place), or the same value from outside. LOOP-2: only carried values are visible outside, and only
+//! those of the last turn. LOOP-3: the result depends on the nodes and on the device's numbers alone.
 //!
-//! A body is found where a statement comes again (`Site`): the distance is the length of the body, if all that follows comes
-//! again at that distance, too.
+//! A body is found where a statement is recorded again (`Site`): the distance is the length of the body if all
+//! following nodes repeat at that distance, too.
 
 mod why;
 
@@ -38,7 +38,7 @@ const LOOP_WORK_MAX: u64 = 1 << 34;
 /// Earlier places of a statement at which a body is looked for.
 const PLACES_MAX: usize = 16;
 
-/// Some turns of a loop, by positions among the nodes that were looked through.
+/// Some turns of a loop, by positions among the nodes that are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loop {
     /// Its first node.
@@ -59,7 +59,7 @@ impl Loop {
 /// An argument of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum LoopArg {
-    /// A node that is looked through, by position.
+    /// A node among those that are searched, by position.
     Node(usize),
     /// A value from elsewhere.
     Outside(Dep),
@@ -67,7 +67,7 @@ enum LoopArg {
     Number,
 }
 
-/// A node that is looked through.
+/// A node of the region, as the search for loops sees it.
 #[derive(Debug)]
 struct Candidate<'a> {
     meta: &'a Meta,

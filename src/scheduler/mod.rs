@@ -20,7 +20,7 @@
 //! bytes may be freed.
 //!
 //! Invariants (`State::validate` checks SCHED-1 to 8 and 12, LIFE-2, LIFE-3 and ENDS-2 to 4; assertions in place SCHED-9
-//! to 11, LIFE-1 and ENDS-1; `tests/keeping.rs` SCHED-13; `crate::ring`'s simulator of requests SCHED-14):
+//! to 11, LIFE-1 and ENDS-1; this folder's `tests/keeping.rs` SCHED-13; `crate::ring`'s simulator of requests SCHED-14):
 //! - SCHED-1: the index names every live value once, and each entry names its own value.
 //! - SCHED-2: only lazy values have edges from their arguments, and `users` is the number of edges to users.
 //! - SCHED-3: every open gather has a pending source: an unfinished region that makes its value, a readback, or an
@@ -38,8 +38,8 @@
 //! - SCHED-10: no group of a cut is empty, and each node that runs is in exactly one group.
 //! - SCHED-11: while a cut waits for a device to be opened, events from users queue up behind it, in order. Events from
 //!   downstream are handled.
-//! - SCHED-12: a parked region is not downstream and holds no credit. No gather waits for its outputs, and no region
-//!   that could be sent does. Its inputs do not end before it is back in the queue.
+//! - SCHED-12: a parked region is not downstream and holds no credit. No gather waits for its outputs; nor does, while
+//!   a credit is free, the first region of a session's queue. Its inputs do not end before it is back in the queue.
 //! - SCHED-13: which lazy values of a session are computed because of a limit depends only on that session's own
 //!   program, and on the sessions that demand or keep its shared values. The exception: lazy values and parked regions
 //!   together keep more than half of the host's budget.

@@ -8,7 +8,7 @@
 //! these parts; it is stored once these have cost as much as the whole value. The result of a library kernel (a product,
 //! a sort, a factorisation, a transform) is stored the first time: it takes memory anyway while it is computed, costs far
 //! more than that memory, and programs often demand several values made of it one after the other, as the gradients by a
-//! network's parameters. A value that does not fit the memory is never stored.
+//! network's parameters. A value that takes more than half of its device's memory is never stored for that.
 
 use super::cut::{Cut, Dep, Fate};
 use super::state::State;
@@ -42,8 +42,8 @@ impl State {
         costs
     }
 
-    /// Whether to store a lazy value: it is the result of a library kernel, or recomputing it has cost as much as computing it
-    /// once; and it fits half of the device's memory.
+    /// Whether to store a lazy value: it is the result of a library kernel, or computing it in passing has cost as much
+    /// as computing all of it once; and it fits half of the device's memory.
     pub(super) fn is_worth_keeping(&self, cut: &Cut, position: usize) -> bool {
         let node = &cut.nodes[position];
         let live = &self.graph[node.at];

@@ -454,7 +454,7 @@ impl State {
 /// The operands that a component reads from outside.
 #[derive(Default)]
 struct Reading {
-    /// Elements that are read of each operand; each element counts once.
+    /// Elements that are read of each operand, added up over the nodes that read it, but at most all of them.
     elements: FxHashMap<NodeIndex, usize>,
     /// Their bytes.
     bytes: f64,
@@ -484,7 +484,7 @@ fn add_missed(cut: &mut Cut, gpu: &Estimate, host_us: f64) {
     }
 }
 
-/// Microseconds until so many bytes are in host memory.
+/// Microseconds until this many bytes are in host memory.
 fn readback_us(bytes: f64, from: &DeviceInfo) -> f64 {
     if from.capabilities.shares_host_memory { 0.0 } else { bytes / (from.costs.readback_gb_per_s * 1e3) }
 }

@@ -265,7 +265,7 @@ impl Regions {
         self.next
     }
 
-    /// Takes the numbers of so many regions; the first of them.
+    /// Reserves numbers for `count` regions. Returns the first one.
     pub fn take_numbers(&mut self, count: u64) -> RegionId {
         self.next += count;
         RegionId(self.next - count)

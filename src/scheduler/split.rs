@@ -27,7 +27,7 @@ impl State {
         let all = parts(&record.region);
         let count = all.len();
         let (parts, unneeded): (Vec<_>, Vec<_>) = all.into_iter().partition(|part| part.iter().any(is_needed));
-        // Whether residency was told, or will be told, of an input's end, and the host has no copy of it.
+        // Whether residency was told, or will be told, of an input's end, and it cannot be sent again from host memory.
         let is_spent = |value: ValueId| {
             let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
             !self.ends.is_untold(value) && (live.host.is_none() || !matches!(live.home, Home::Here))

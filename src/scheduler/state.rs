@@ -67,8 +67,8 @@ pub struct State {
     /// When the latest segment was cut.
     pub(super) latest_ns: u64,
     pub(super) phase: Phase,
-    /// Regions that lost a reader or a handle of an output before they ran. At the end of the event, those that are no
-    /// longer needed are dropped.
+    /// Regions that may not be needed any more, such as those that lost a reader or a handle of an output before they
+    /// ran. At the end of the event, they are dropped, reduced, parked or called back.
     pub(super) recheck: Vec<RegionId>,
     pub(super) scratch: Scratch,
     pub(super) log: Log,
@@ -175,7 +175,7 @@ impl State {
         }
     }
 
-    /// Takes in one event and says what follows from it.
+    /// Handles one event, and adds the instructions that follow from it to `out`.
     pub fn handle(&mut self, event: SchedulerEvent, out: &mut Vec<SchedulerInstruction>) {
         if self.phase == Phase::Stopped {
             self.handle_stopped(event, out);

@@ -103,7 +103,7 @@ pub(super) struct Passing {
 }
 
 impl Passing {
-    /// It was computed in passing.
+    /// Notes that it was computed in passing, at this cost in elements.
     pub fn note(&mut self, cost: u64) {
         *self = Passing { passed: true, cost: self.cost.saturating_add(cost) };
     }
@@ -113,7 +113,7 @@ impl Passing {
         self.passed
     }
 
-    /// Whether computing it in passing has cost as much as so many elements.
+    /// Whether computing it in passing has cost at least this many elements.
     pub fn has_cost(self, elements: u64) -> bool {
         self.passed && self.cost >= elements
     }

@@ -31,7 +31,7 @@ fn its_numbers_fit_each_other() {
     });
 }
 
-/// Adds up so many arrays of ones.
+/// Adds up `arrays` arrays of ones.
 fn sum_of(work: &mut Work, arrays: usize) -> Array {
     let mut build = Build::new(Form::Map);
     let mut bound: Vec<Array> = (0..arrays).map(|_| work.of_slice(&[1.0f32; 5])).collect();

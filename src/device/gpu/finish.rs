@@ -13,7 +13,8 @@ use std::time::Duration;
 
 /// The shortest and the longest sleep between two polls.
 const REST: (Duration, Duration) = (Duration::from_micros(20), Duration::from_millis(1));
-/// A sleep lasts at most one part in this many of the time waited so far, which bounds the added delay.
+/// A sleep lasts one part in this many of the time waited so far, within the limits of [`REST`], which bounds the added
+/// delay.
 const REST_PART: u32 = 32;
 
 const FLYING: u8 = 0;

@@ -60,7 +60,7 @@ pub(super) struct Given {
     pub(super) immediate_words: u32,
 }
 
-/// A layout: parameters, then so many read-write storage buffers.
+/// A layout: parameters, then read-write storage buffers.
 pub(super) struct Layout {
     /// The layout of bind group 0.
     pub(super) group: wgpu::BindGroupLayout,
@@ -250,7 +250,7 @@ pub(super) struct Maker {
     pub(super) span_shift: u32,
 }
 
-/// A device with its pipelines and rings: everything that is replaced when a device is lost.
+/// A device with its pipelines, its upload memory and its caches on disk. A lost device is replaced with all of these.
 pub(super) struct Station {
     /// The device.
     pub(super) gpu: Gpu,
@@ -276,7 +276,7 @@ impl Station {
     }
 }
 
-/// The current device; `None` once it is lost for good or its runtime has ended.
+/// The current device; `None` while it is being replaced, and once it is lost for good or its runtime has ended.
 pub(super) type Current = Arc<RwLock<Option<Arc<Station>>>>;
 
 /// Compiles, one after the other, at most `most` of the shaders that earlier runs needed most often. Stops when the

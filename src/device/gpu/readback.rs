@@ -41,7 +41,7 @@ pub(super) struct MappedView {
 }
 
 impl Readbacks {
-    /// An empty ring that keeps at most so many bytes of free buffers.
+    /// An empty ring that keeps at most `bytes_max` bytes of free buffers.
     pub(super) fn new(bytes_max: u64, counters: Arc<Counters>) -> Readbacks {
         Readbacks { shared: Arc::new(Shared { free: Mutex::new(Shelf::new(counters)), bytes_max }) }
     }
@@ -72,7 +72,7 @@ impl Readbacks {
     }
 }
 
-/// The size of a ring buffer for so many bytes.
+/// The size of a ring buffer for `bytes` bytes.
 pub(super) fn size_class(bytes: u64) -> u64 {
     let bytes = bytes.max(BYTES_MIN);
     if bytes >= ROUND_BYTES { bytes.next_multiple_of(ROUND_BYTES) } else { bytes.next_power_of_two() }

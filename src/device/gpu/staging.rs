@@ -64,7 +64,7 @@ pub(super) struct ClosedChunk {
 }
 
 impl Staging {
-    /// An empty ring of at most so many bytes.
+    /// An empty ring of at most `bytes_max` bytes.
     pub(super) fn new(bytes_max: u64, counters: Arc<Counters>) -> Staging {
         let state = Mutex::new(State { free: Shelf::new(counters), bytes: 0 });
         Staging { shared: Arc::new(Shared { state, returned: Condvar::new() }), bytes_max }

@@ -60,7 +60,7 @@ struct Lease {
 }
 
 impl Uploads {
-    /// An empty ring of at most so many bytes.
+    /// An empty ring of at most `bytes_max` bytes.
     pub(super) fn new(bytes_max: u64, counters: Arc<Counters>) -> Uploads {
         let state = State { free: Shelf::new(counters), bytes: 0, closed: false };
         Uploads { shared: Arc::new(Shared { state: Mutex::new(state), bytes_max }) }

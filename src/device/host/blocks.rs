@@ -65,7 +65,7 @@ impl Blocks {
         Arc::new(Blocks { free: Mutex::new(Shelf::new(counters.clone())), kept_bytes_max, counters })
     }
 
-    /// A block of at least so many bytes.
+    /// A block of at least `bytes` bytes.
     ///
     /// # Errors
     /// `ErrorKind::OutOfMemory`.

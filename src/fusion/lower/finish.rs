@@ -2,7 +2,7 @@
 //!
 //! In: the lowered instructions and operands. Out: [`Lowered`]. Must hold: PLAN-2: an output takes over the memory of
 //! an operand only if this kernel reads that last, and at the flat index only. The kernel of a patch may also read its
-//! base at the elements that it overwrites.
+//! base where it overwrites it itself, or where nothing is overwritten (FUSE-7).
 
 use super::{Lowered, Lowering};
 use crate::contract::device::DeviceInfo;

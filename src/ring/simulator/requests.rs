@@ -43,7 +43,8 @@ const STAYS: SessionId = SessionId(0);
 const OUTSTANDING: u64 = 4;
 /// The least that it has of its share.
 const SHARE_MIN: f64 = 0.8;
-/// Answers that its share amounts to in a window, and so many more for its weight.
+/// The share of the session that stays is measured over a window in which its share is this many answers, and
+/// `WINDOW_W` more for each unit of its weight.
 const WINDOW: f64 = 60.0;
 const WINDOW_W: f64 = 4.0;
 /// Requests that a session waits for at the most, for each session and each weight of 1.
@@ -285,7 +286,7 @@ impl World {
         self.device.push_back((self.device_free_ns, region));
     }
 
-    /// Nanoseconds that the device takes for so many elements. It does ten of them in one by its own account.
+    /// Nanoseconds that the device takes for `elements` elements. By its own numbers, it computes ten in a nanosecond.
     fn device_takes(&self, elements: u64) -> u64 {
         (elements as f64 * self.device_factor / 10.0) as u64 + 1000
     }

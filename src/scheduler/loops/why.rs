@@ -9,8 +9,8 @@ use crate::scheduler::cut::Cut;
 use crate::scheduler::state::State;
 use rustc_hash::FxHashMap;
 
-/// A condition that turns do not meet, in the order in which they are asked. Nodes are positions among those that are
-/// looked through.
+/// A condition that turns do not meet. Conditions are checked in this order. Nodes are given by their positions among
+/// those that are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Hindrance {
     /// The statement is not recorded at equal distances.
@@ -23,7 +23,8 @@ enum Hindrance {
     Differs(usize),
     /// This op reads another array in each turn, or a value that was computed more than a turn of ops before.
     ReadsAnother(usize),
-    /// No value goes from turn to turn, too many do, or the first turn begins with something else.
+    /// No value goes from turn to turn, too many do, or they have several shapes; or the first turn does not begin with
+    /// an array of its own, of the same dtype and shape, for each of them.
     NotCarried,
     /// This op's value has another shape than what goes from turn to turn.
     Shape(usize),
@@ -33,7 +34,8 @@ enum Hindrance {
     Seen(usize),
 }
 
-/// A statement that is recorded again and again, by the positions of its first two nodes, and what is in the way.
+/// A loop that is not one kernel: the position of the first node of a statement that repeats, the distance to its next
+/// node, the number of turns, and the first condition that they do not meet.
 #[derive(Debug)]
 struct Unrolled {
     first: usize,
@@ -81,7 +83,7 @@ fn place(node: &Node) -> String {
 fn reason<'a>(unrolled: &Unrolled, node: impl Fn(usize) -> &'a Node) -> String {
     match unrolled.hindrance {
         Hindrance::Irregular => "its turns do not record the same ops".to_owned(),
-        Hindrance::LongBody => format!("a turn has {} ops, and a kernel takes {BODY_NODES_MAX}", unrolled.period),
+        Hindrance::LongBody => format!("a turn has {} ops, and a kernel at most {BODY_NODES_MAX}", unrolled.period),
         Hindrance::NotElementwise(n) => {
             let facts = node(n).op.facts();
             let does = match (facts.class, facts.check) {
@@ -91,12 +93,18 @@ fn reason<'a>(unrolled: &Unrolled, node: impl Fn(usize) -> &'a Node) -> String {
             };
             format!("{} {does}", named(node(n)))
         }
-        Hindrance::Differs(n) => format!("{} is not what the turn before records there", named(node(n))),
+        Hindrance::Differs(n) => {
+            let op = named(node(n));
+            format!("{op} is not the op that the turn before records there, or has another type, shape or fixed number")
+        }
         Hindrance::ReadsAnother(n) => {
             format!("{} reads another array in each turn, or a value that is more than a turn old", named(node(n)))
         }
         Hindrance::NotCarried => {
-            format!("a turn hands no value to the next, more than {CARRIES_MAX}, or not what the first one began with")
+            format!(
+                "a turn passes on no value, more than {CARRIES_MAX}, or values of several shapes; or the first turn does \
+                 not begin with an array of its own, of the same type and shape, for each of them"
+            )
         }
         Hindrance::Shape(n) => format!("{} has another shape than what goes from turn to turn", named(node(n))),
         Hindrance::Bindings => "a turn reads and writes more arrays than a kernel of the device binds".to_owned(),
@@ -104,8 +112,8 @@ fn reason<'a>(unrolled: &Unrolled, node: impl Fn(usize) -> &'a Node) -> String {
     }
 }
 
-/// How many times a turn may record a statement, if it is recorded at these positions: every so many-th distance is the
-/// same.
+/// How many times a turn may record a statement that is recorded at these positions: the numbers `n` for which each
+/// position is at the same distance from the one `n` places later.
 fn strides(at: &[usize]) -> impl Iterator<Item = usize> + '_ {
     let most = PLACES_MAX.min(at.len() / TURNS_MIN);
     let distance = |from: usize, stride: usize| at[from + stride] - at[from];
@@ -113,7 +121,8 @@ fn strides(at: &[usize]) -> impl Iterator<Item = usize> + '_ {
 }
 
 impl Finder<'_> {
-    /// The statement that is recorded most often, if its turns are no loop's kernel though they are as many ops as one.
+    /// The loop of the statement that is recorded most often. `None` if no statement repeats often enough, if the turns
+    /// have too few ops for a kernel of their own, or if they meet all conditions.
     fn unrolled(&self, statement: impl Fn(usize) -> (&'static str, String)) -> Option<Unrolled> {
         let mut places: FxHashMap<(&'static str, String), Vec<usize>> = FxHashMap::default();
         for n in 0..self.nodes.len() {
@@ -128,7 +137,7 @@ impl Finder<'_> {
             if period * turns < LOOP_NODES_MIN {
                 continue;
             }
-            // Of several lengths of a turn, the one that comes closest to a kernel.
+            // Of several possible lengths of a turn, the one that meets the most conditions is reported.
             let hindrance = self.hindrance(first, period, turns)?;
             if hindrance > found.hindrance {
                 found = Unrolled { first, period, turns, hindrance };
