@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-use tidemill::testing::{Hold, Injection};
+use tidemill::testing::{Hold, Injection, rounds};
 use tidemill::{Array, Error, ErrorKind, Runtime, RuntimeBuilder, Session, cat, step};
 
 /// More elements than any value that is computed while recording.
@@ -645,6 +645,11 @@ fn a_runtime_that_does_not_start_leaves_no_timeline() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing partial is left");
 }
 
+/// The bits of singles, which are compared in one call in place of a step an element.
+fn bits(values: &[f32]) -> &[u32] {
+    bytemuck::cast_slice(values)
+}
+
 /// A program of three sessions whose values live on the device and, under the budget, off it again. Each gather
 /// must resolve, and to the right elements if it does not fail.
 fn under_fire(what: &str, rt: &Runtime) -> usize {
@@ -663,7 +668,11 @@ fn under_fire(what: &str, rt: &Runtime) -> usize {
     let (mut failed, mut gathers) = (0, tidemill::gather_all::<f32>(&arrays));
     while let Some((i, result)) = done(what, futures::StreamExt::next(&mut gathers)) {
         match result {
-            Ok(values) => assert!(values.iter().all(|&v| v == expected[i]), "{what}: {} is wrong", i),
+            Ok(values) => {
+                let same = [expected[i]; 1000];
+                let all = values.as_slice().chunks(same.len()).all(|part| bits(part) == bits(&same));
+                assert!(values.len() == 50_000 && all, "{what}: {i} is wrong");
+            }
             Err(error) => {
                 assert!(error.op().is_some() && error.device().is_some(), "{what}: {error:?}");
                 assert!(error.location().is_some_and(|at| at.file().ends_with("faults.rs")), "{what}: {error:?}");
@@ -688,9 +697,11 @@ fn a_fault_in_any_batch_resolves_every_gather_and_leaves_a_runtime_that_works() 
         ("panic", |i, n| i.panic_at_batch = Some(n)),
         ("out of memory", |i, n| i.out_of_memory_at_batch = Some(n)),
     ];
-    for (fault, set) in faults {
+    // The short form takes every batch with two of the faults.
+    let every = rounds(3, 1);
+    for (number, (fault, set)) in faults.into_iter().enumerate() {
         let (mut all, mut gpu) = (0, false);
-        for batch in [0, 1, 2, 5, 9, 14, 20, 23, 24, 25, 26, 30] {
+        for batch in [0, 1, 2, 5, 9, 14, 20, 23, 24, 25, 26, 30].into_iter().skip(number % every).step_by(every) {
             let tight = |b: RuntimeBuilder| injected(|i| set(i, batch))(b).device_budget(2 << 20);
             for (device, rt) in runtimes(tight) {
                 let failed = under_fire(&format!("{fault} in batch {batch} on {device}"), &rt);
