@@ -1,7 +1,7 @@
 //! Every class of op under a budget that its operands do not fit: it completes, with the bits of a run without one.
 
 mod common;
-use common::{gpu, wait};
+use common::{bytes, gpu, wait};
 use futures::future::join_all;
 use tidemill::testing::rounds;
 use tidemill::{Array, ErrorKind, Runtime, RuntimeBuilder, Session, Stats, cat, select, step};
@@ -32,8 +32,8 @@ fn rows(hundredths: u64) -> usize {
     (BUDGET * hundredths / 100) as usize / 4 / COLUMNS / 8 * 8
 }
 
-/// All of a case's outputs, demanded together, as bits; and what was done.
-fn run(rt: &Runtime, case: &Case, rows: usize) -> Result<(Vec<Vec<u64>>, Stats), tidemill::Error> {
+/// The bytes of all of a case's outputs, which are demanded together; and what was done.
+fn run(rt: &Runtime, case: &Case, rows: usize) -> Result<(Vec<Vec<u8>>, Stats), tidemill::Error> {
     let before = rt.stats();
     let s = rt.session("budget").seed(5).open();
     let outputs = (case.1)(&s, rows);
@@ -41,7 +41,7 @@ fn run(rt: &Runtime, case: &Case, rows: usize) -> Result<(Vec<Vec<u64>>, Stats),
     drop(outputs);
     let mut all = Vec::new();
     for result in wait(join_all(gathers)) {
-        all.push(result?.to_f64().iter().map(|x| x.to_bits()).collect());
+        all.push(bytes(&result?).to_vec());
     }
     Ok((all, rt.stats().since(&before)))
 }
