@@ -4,6 +4,7 @@ mod common;
 use common::{host, session, wait};
 use futures::StreamExt;
 use std::time::Duration;
+use tidemill::testing::rounds;
 use tidemill::{ArrayState, ErrorKind, Runtime, gather_all};
 
 /// A runtime on which nothing folds, so that small programs go round the ring.
@@ -294,12 +295,12 @@ fn the_same_seed_gives_the_same_numbers_in_any_session() {
 }
 
 #[test]
-fn a_million_ops_before_the_first_gather_end() {
+fn very_many_ops_before_the_first_gather_end() {
     let rt = unfolded();
     let s = session(&rt);
     let x = s.ones::<f32>([4, 1]);
     let mut y = s.zeros::<f32>([4, 1]);
-    for _ in 0..500_000 {
+    for _ in 0..rounds(50_000, 500_000) {
         y = y * 0.5 + &x;
     }
     assert_eq!(wait(y.gather::<f32>()).unwrap()[0], 2.0);
