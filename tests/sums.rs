@@ -8,7 +8,7 @@ mod exact;
 use common::{runtimes, session, values, wait};
 use exact::Exact;
 use tidemill::testing::rounds;
-use tidemill::{Array, Element, Session};
+use tidemill::{Array, Element, Runtime, Session};
 
 fn exact(x: impl Iterator<Item = f64>) -> Exact {
     let mut sum = Exact::default();
@@ -36,6 +36,46 @@ fn exact_variance(x: &[f64]) -> f64 {
     squares.value() / (n - 1.0).max(1.0)
 }
 
+/// A line with its exact results, which every device and layout is held against.
+struct Line {
+    /// In the dtype's own numbers.
+    terms: Vec<f64>,
+    sum: f64,
+    /// The sum of the terms' magnitudes.
+    size: f64,
+    dot: f64,
+    variance: f64,
+    /// Sums up to and with each term, from the first one on and from the last one on; and what each may be off by, in
+    /// units of the dtype's epsilon.
+    scans: [Vec<(f64, f64)>; 2],
+}
+
+impl Line {
+    fn new(terms: Vec<f64>) -> Line {
+        let scan = |order: &mut dyn Iterator<Item = &f64>| -> Vec<(f64, f64)> {
+            let (mut sum, mut size, mut count) = (Exact::default(), 0.0, 0.0f64);
+            let step = |&x: &f64| {
+                sum.add(x);
+                size += x.abs();
+                count += 1.0;
+                (sum.value(), (4.0 + count.log2()) * size)
+            };
+            order.map(step).collect()
+        };
+        let forward = scan(&mut terms.iter());
+        let mut reverse = scan(&mut terms.iter().rev());
+        reverse.reverse();
+        Line {
+            sum: exact(terms.iter().copied()).value(),
+            size: exact(terms.iter().map(|x| x.abs())).value(),
+            dot: exact_dot(&terms, &terms),
+            variance: exact_variance(&terms),
+            scans: [forward, reverse],
+            terms,
+        }
+    }
+}
+
 /// Lines that are hard to add up, by name.
 fn lines(n: usize) -> Vec<(&'static str, Vec<f64>)> {
     let of = |f: &dyn Fn(usize) -> f64| (0..n).map(f).collect::<Vec<f64>>();
@@ -56,20 +96,19 @@ const LAYOUTS: [(&str, usize); 3] = [("one line", 0), ("columns", 0), ("rows", 1
 
 struct Case<'a> {
     what: String,
-    /// The lines, in the dtype's own numbers.
-    lines: &'a [Vec<f64>],
+    lines: &'a [Line],
     dim: usize,
     eps: f64,
 }
 
 impl Case<'_> {
     fn n(&self) -> f64 {
-        self.lines[0].len() as f64
+        self.lines[0].terms.len() as f64
     }
 
     /// Asserts that results, a line each, are off by at most `scale (4 + log2 n) eps` times what the line's terms are in
     /// all.
-    fn within(&self, name: &str, got: &[f64], scale: f64, of: impl Fn(&[f64]) -> (f64, f64)) {
+    fn within(&self, name: &str, got: &[f64], scale: f64, of: impl Fn(&Line) -> (f64, f64)) {
         let bound = scale * (4.0 + self.n().log2()) * self.eps;
         assert_eq!(got.len(), self.lines.len(), "{name} of {}", self.what);
         for (got, line) in got.iter().zip(self.lines) {
@@ -85,19 +124,15 @@ impl Case<'_> {
     }
 
     fn check(&self, x: &Array) {
-        let sizes = |line: &[f64]| exact(line.iter().map(|x| x.abs())).value();
-        let sum = |line: &[f64]| exact(line.iter().copied()).value();
         let (total, mean) = (x.sum(self.dim), x.mean(self.dim));
         let (dot, norm) = (x.dot(x, self.dim), x.norm(self.dim));
         let (var, std) = (x.var(self.dim), x.std(self.dim));
-        self.within("sum", &values(&total), 1.0, |line| (sum(line), sizes(line)));
-        self.within("mean", &values(&mean), 1.0, |line| (sum(line) / self.n(), sizes(line) / self.n()));
-        self.within("dot", &values(&dot), 1.0, |line| (exact_dot(line, line), exact_dot(line, line)));
-        let root = |line: &[f64]| exact_dot(line, line).sqrt();
-        self.within("norm", &values(&norm), 1.0, |line| (root(line), root(line)));
-        self.within("var", &values(&var), 8.0, |line| (exact_variance(line), exact_variance(line)));
-        let deviation = |line: &[f64]| exact_variance(line).sqrt();
-        self.within("std", &values(&std), 8.0, |line| (deviation(line), deviation(line)));
+        self.within("sum", &values(&total), 1.0, |line| (line.sum, line.size));
+        self.within("mean", &values(&mean), 1.0, |line| (line.sum / self.n(), line.size / self.n()));
+        self.within("dot", &values(&dot), 1.0, |line| (line.dot, line.dot));
+        self.within("norm", &values(&norm), 1.0, |line| (line.dot.sqrt(), line.dot.sqrt()));
+        self.within("var", &values(&var), 8.0, |line| (line.variance, line.variance));
+        self.within("std", &values(&std), 8.0, |line| (line.variance.sqrt(), line.variance.sqrt()));
         for reverse in [false, true] {
             let scan = if reverse { x.cumsum_reverse(self.dim) } else { x.cumsum(self.dim) };
             self.check_scan(&values(&scan), reverse);
@@ -105,16 +140,13 @@ impl Case<'_> {
     }
 
     fn check_scan(&self, got: &[f64], reverse: bool) {
-        let (n, lines) = (self.lines[0].len(), self.lines.len());
+        let (n, lines) = (self.lines[0].terms.len(), self.lines.len());
+        assert_eq!(got.len(), n * lines, "cumsum of {}", self.what);
         for (number, line) in self.lines.iter().enumerate() {
-            let (mut sum, mut size) = (Exact::default(), 0.0);
-            for step in 0..n {
-                let i = if reverse { n - 1 - step } else { step };
-                sum.add(line[i]);
-                size += line[i].abs();
-                let at = if self.dim == 0 { number * n + i } else { i * lines + number };
-                let bound = (4.0 + (step as f64 + 1.0).log2()) * self.eps * size;
-                let off = (got[at] - sum.value()).abs();
+            let (first, step) = if self.dim == 0 { (number * n, 1) } else { (number, lines) };
+            let got = got[first..].iter().step_by(step);
+            for (i, (got, &(sum, bound))) in got.zip(&line.scans[reverse as usize]).enumerate() {
+                let (off, bound) = ((got - sum).abs(), bound * self.eps);
                 assert!(off <= bound, "cumsum of {} at {i} (reverse {reverse}): {}", self.what, off / bound);
             }
         }
@@ -122,8 +154,7 @@ impl Case<'_> {
 }
 
 fn check_lines<T: Element>(
-    device: &str,
-    s: &Session,
+    runtimes: &[(String, Session)],
     n: usize,
     eps: f64,
     of: impl Fn(f64) -> T,
@@ -131,18 +162,20 @@ fn check_lines<T: Element>(
 ) {
     for (kind, line) in lines(n) {
         let line: Vec<T> = line.into_iter().map(&of).collect();
+        // Lines that differ: the later ones are turned round by some places.
+        let all: Vec<Vec<T>> = (0..3).map(|k| [&line[k * 5 % n..], &line[..k * 5 % n]].concat()).collect();
+        let lines: Vec<Line> = all.iter().map(|line| Line::new(line.iter().map(|&x| back(x)).collect())).collect();
         for (layout, dim) in LAYOUTS {
             let count = if layout == "one line" { 1 } else { 3 };
-            // Lines that differ: the later ones are turned round by some places.
-            let all: Vec<Vec<T>> = (0..count).map(|k| (0..n).map(|i| line[(i + k * 5) % n]).collect()).collect();
             let (data, shape) = match dim {
-                0 => (all.concat(), [n, count]),
+                0 => (all[..count].concat(), [n, count]),
                 _ => ((0..n * count).map(|at| all[at % count][at / count]).collect(), [count, n]),
             };
-            let lines: Vec<Vec<f64>> = all.iter().map(|line| line.iter().map(|&x| back(x)).collect()).collect();
-            let what = format!("{n} {:?} ({kind}, {layout}) on the {device}", T::DTYPE);
-            let x = s.from_slice(&data, shape).unwrap();
-            Case { what, lines: &lines, dim, eps }.check(&x);
+            for (device, s) in runtimes {
+                let what = format!("{n} {:?} ({kind}, {layout}) on the {device}", T::DTYPE);
+                let x = s.from_slice(&data, shape).unwrap();
+                Case { what, lines: &lines[..count], dim, eps }.check(&x);
+            }
         }
     }
 }
@@ -157,39 +190,46 @@ fn lengths() -> impl Iterator<Item = usize> {
     LENGTHS.into_iter().step_by(rounds(3, 1)).chain(longer.iter().copied())
 }
 
+/// A session on every device, by the device's name.
+fn sessions(runtimes: &[(String, Runtime)]) -> Vec<(String, Session)> {
+    runtimes.iter().map(|(device, rt)| (device.clone(), session(rt))).collect()
+}
+
 #[test]
 fn sums_scans_norms_and_variances_of_singles_are_within_their_bounds() {
-    for (device, rt) in runtimes() {
-        let s = session(&rt);
-        for n in lengths() {
-            check_lines(&device, &s, n, f32::EPSILON as f64, |x| x as f32, |x| x as f64);
-        }
+    let runtimes = runtimes();
+    let sessions = sessions(&runtimes);
+    for n in lengths() {
+        check_lines(&sessions, n, f32::EPSILON as f64, |x| x as f32, |x| x as f64);
     }
 }
 
 #[test]
 fn sums_scans_norms_and_variances_of_doubles_are_within_their_bounds() {
-    for (device, rt) in runtimes() {
-        let s = session(&rt);
-        for n in lengths() {
-            check_lines(&device, &s, n, f64::EPSILON, |x| x, |x| x);
-        }
+    let runtimes = runtimes();
+    let sessions = sessions(&runtimes);
+    for n in lengths() {
+        check_lines(&sessions, n, f64::EPSILON, |x| x, |x| x);
     }
 }
 
 #[test]
 fn long_lines_are_within_their_bounds() {
-    for (device, rt) in runtimes().into_iter().skip(1) {
-        let s = session(&rt);
-        for (kind, line) in lines(rounds(100_000, 1_000_000)) {
-            let line: Vec<f32> = line.into_iter().map(|x| x as f32).collect();
+    let runtimes: Vec<_> = runtimes().into_iter().skip(1).collect();
+    let sessions = sessions(&runtimes);
+    for (kind, line) in lines(rounds(100_000, 1_000_000)) {
+        let line: Vec<f32> = line.into_iter().map(|x| x as f32).collect();
+        let lines = [Line::new(line.iter().map(|&x| x as f64).collect())];
+        for (device, s) in &sessions {
             let x = s.from_slice(&line, [line.len(), 1]).unwrap();
-            let lines = [line.iter().map(|&x| x as f64).collect()];
             let what = format!("{kind}, on the {device}");
             Case { what, lines: &lines, dim: 0, eps: f32::EPSILON as f64 }.check(&x);
         }
-        let n = rounds(1_000_000, 10_000_000);
-        let x = s.from_vec(vec![0.1f32; n], [n]).unwrap();
+    }
+    let n = rounds(1_000_000, 10_000_000);
+    let tenths = vec![0.1f32; n];
+    for (device, s) in &sessions {
+        let x = s.from_slice(&tenths, [n]).unwrap();
         let expected = 0.1f32 as f64 * n as f64;
         let bound = (4.0 + (n as f64).log2()) * f32::EPSILON as f64 * expected;
         let last = x.cumsum(0).slice(n - 1..n);
