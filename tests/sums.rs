@@ -172,6 +172,10 @@ fn check_lines<T: Element>(
                 _ => ((0..n * count).map(|at| all[at % count][at / count]).collect(), [count, n]),
             };
             for (device, s) in runtimes {
+                // Only tiny arrays are folded: the short form runs the others with folding off alone.
+                if rounds(n > 64 && device == "host, fold 64", false) {
+                    continue;
+                }
                 let what = format!("{n} {:?} ({kind}, {layout}) on the {device}", T::DTYPE);
                 let x = s.from_slice(&data, shape).unwrap();
                 Case { what, lines: &lines[..count], dim, eps }.check(&x);
