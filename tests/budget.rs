@@ -6,7 +6,10 @@ use futures::future::join_all;
 use tidemill::testing::rounds;
 use tidemill::{Array, ErrorKind, Runtime, RuntimeBuilder, Session, Stats, cat, select, step};
 
-const BUDGET: u64 = 4 << 20;
+/// The budget of a device, in bytes.
+fn budget() -> u64 {
+    rounds(1 << 20, 4 << 20)
+}
 
 /// Columns of the operands.
 const COLUMNS: usize = 64;
@@ -29,7 +32,7 @@ type Case = (&'static str, fn(&Session, usize) -> Vec<Array>);
 
 /// Rows that hold so many hundredths of the budget in single.
 fn rows(hundredths: u64) -> usize {
-    (BUDGET * hundredths / 100) as usize / 4 / COLUMNS / 8 * 8
+    (budget() * hundredths / 100) as usize / 4 / COLUMNS / 8 * 8
 }
 
 /// The bytes of all of a case's outputs, which are demanded together; and what was done.
@@ -167,7 +170,7 @@ fn whatever_does_not_fit_the_budget_completes_with_the_same_bits() {
     let mut beyond = 0;
     for case in CASES {
         for &hundredths in rounds(&[95, 300][..], &[30, 60, 95, 150, 300]) {
-            let tight = gpu(|b| b.device_budget(BUDGET)).expect("it was there before");
+            let tight = gpu(|b| b.device_budget(budget())).expect("it was there before");
             let n = rows(hundredths);
             let (expected, free) = run(&wide, case, n).unwrap_or_else(|e| panic!("{} without a budget: {e}", case.0));
             let (got, stats) = match run(&tight, case, n) {
@@ -186,7 +189,7 @@ fn whatever_does_not_fit_the_budget_completes_with_the_same_bits() {
                 ));
             }
             // Only what needs more than the budget by itself takes more, and it gives that back.
-            if stats.bytes_resident_peak > BUDGET && stats.beyond_budget == 0 {
+            if stats.bytes_resident_peak > budget() && stats.beyond_budget == 0 {
                 wrong.push(format!("{} at {hundredths} %: {} bytes", case.0, stats.bytes_resident_peak));
             }
             beyond += stats.beyond_budget;
@@ -198,7 +201,7 @@ fn whatever_does_not_fit_the_budget_completes_with_the_same_bits() {
 
 #[test]
 fn what_passes_a_budget_in_segments_stays_within_it() {
-    let Some(rt) = gpu(|b| b.device_budget(BUDGET)) else { return };
+    let Some(rt) = gpu(|b| b.device_budget(budget())) else { return };
     let s = rt.session("within").seed(3).open();
     let n = rows(300);
     let all: Vec<Array> = (0..9).map(|i| made(&s, [n, COLUMNS]) * (i as f64)).collect();
@@ -207,7 +210,7 @@ fn what_passes_a_budget_in_segments_stays_within_it() {
     wait(sum.sum(..).gather::<f32>()).unwrap();
     let stats = rt.stats();
     assert_eq!(stats.beyond_budget, 0);
-    assert!(stats.evictions > 0 && stats.bytes_resident_peak <= BUDGET, "{stats:?}");
+    assert!(stats.evictions > 0 && stats.bytes_resident_peak <= budget(), "{stats:?}");
 }
 
 /// Two gathers are joined, and so in one region; what the one lacks memory for is no fault of the other's.
