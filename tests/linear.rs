@@ -26,20 +26,23 @@ impl Pages {
         Pages { rows, columns, pages: all.chunks((rows * columns).max(1)).map(<[f64]>::to_vec).collect() }
     }
 
+    /// A page; a single one stands for all.
+    fn page(&self, page: usize) -> &[f64] {
+        &self.pages[if self.pages.len() == 1 { 0 } else { page }]
+    }
+
     fn at(&self, page: usize, i: usize, j: usize) -> f64 {
-        self.pages[if self.pages.len() == 1 { 0 } else { page }][i + self.rows * j]
+        self.page(page)[i + self.rows * j]
     }
 
     fn times(&self, other: &Pages) -> Pages {
         assert_eq!(self.columns, other.rows);
         let page = |page: usize| {
             let mut out = vec![0.0; self.rows * other.columns];
-            for j in 0..other.columns {
-                for k in 0..self.columns {
-                    let by = other.at(page, k, j);
-                    for i in 0..self.rows {
-                        out[i + self.rows * j] += self.at(page, i, k) * by;
-                    }
+            let (left, right) = (self.page(page), other.page(page));
+            for (out, by) in out.chunks_mut(self.rows.max(1)).zip(right.chunks(other.rows.max(1))) {
+                for (column, by) in left.chunks(self.rows.max(1)).zip(by) {
+                    out.iter_mut().zip(column).for_each(|(out, x)| *out += x * by);
                 }
             }
             out
