@@ -41,8 +41,8 @@ impl Pages {
             let mut out = vec![0.0; self.rows * other.columns];
             let (left, right) = (self.page(page), other.page(page));
             for (out, by) in out.chunks_mut(self.rows.max(1)).zip(right.chunks(other.rows.max(1))) {
-                for (column, by) in left.chunks(self.rows.max(1)).zip(by) {
-                    out.iter_mut().zip(column).for_each(|(out, x)| *out += x * by);
+                for (column, &by) in left.chunks(self.rows.max(1)).zip(by) {
+                    out.iter_mut().zip(column).for_each(|(out, &x)| *out += x * by);
                 }
             }
             out
