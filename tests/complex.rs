@@ -229,6 +229,12 @@ fn powers_of_f32_stay_f32_also_where_promotion_is_strict() {
             assert_eq!(zero, Complex::new(of_zero, 0.0), "{device}");
             assert!((square - Complex::new(-4.0, 0.0)).norm() < 1e-5, "{square} on {device}");
         }
+        // Bools take the dtype of the complex array, as they take that of a real one.
+        let bools = exponents.gt(0.0);
+        for product in [&z * &bools, &bools * &z] {
+            let [zero, kept] = product.gather::<f32>().wait().unwrap()[..] else { panic!("two elements") };
+            assert_eq!([zero, kept], [Complex::ZERO, Complex::new(0.0, 2.0)], "{device}");
+        }
         assert!(rt.stats().elsewhere.is_empty(), "{device}: {:?}", rt.stats().elsewhere);
     }
 }

@@ -814,6 +814,23 @@ fn random_program(s: &Session, seed: u64, inputs: &[Array]) -> Array {
 }
 
 #[test]
+fn a_tangent_of_another_session_meets_factors() {
+    let rt = Runtime::builder().device("host").start_blocking().unwrap();
+    let (a, b) = (rt.session("a").seed(1).open(), rt.session("b").seed(2).open());
+    let x = a.rand::<f64>([40, 6]);
+    wait(x.eval()).unwrap();
+    let foreign = b.rand::<f64>([40, 6]).share().unwrap();
+    wait(foreign.eval()).unwrap();
+    let watch = a.watch(&x).unwrap();
+    let (q, r) = x.qr();
+    let own = a.adopt(&foreign).unwrap();
+    for value in [&q, &r] {
+        let tangents = [watch.jvp(value, &foreign).unwrap(), watch.jvp(value, &own).unwrap()];
+        assert_eq!(values(&tangents[0]), values(&tangents[1]));
+    }
+}
+
+#[test]
 fn random_programs_have_the_gradients_of_finite_differences_and_of_forward_mode() {
     let rt = host();
     let others = unfolded(|b| b);

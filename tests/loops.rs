@@ -372,6 +372,20 @@ fn explain_names_the_op_that_keeps_a_loop_from_being_a_kernel() {
         })
     });
     asserts(held, line, "holds or demands sqrt");
+    let mut kept = Vec::new();
+    let third = notes(&rt, |s| {
+        (0..100).fold(state(s), |x, k| {
+            line = line!() + 1;
+            let y = (&x * 0.5 + 1.0).sqrt();
+            if k % 3 == 1 {
+                kept.push(y.clone());
+            }
+            y - x
+        })
+    });
+    asserts(third, line, "in some turn");
+    let number = notes(&rt, |s| (0..200).fold(source(s, [1, 1]), |x, _| (&x * 0.5).sin() + &x));
+    assert!(number.len() == 1 && number[0].contains("one element"), "{number:?}");
     let branches = notes(&rt, |s| {
         (0..100u32).fold(state(s), |x, k| match k.count_ones() % 2 {
             0 => (&x * 2.0).sin() + 0.5,

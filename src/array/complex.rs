@@ -116,7 +116,7 @@ impl Session {
         let pairs = self.from_vec(parts, [2, data.len()])?;
         let part = |n: usize| {
             derive(&[&pairs], "from_complex", at, |home, _| {
-                Ok(pairs.slice_dim(0, n, 1, at)?.view(home, View::Reshape, shape.clone(), at))
+                Ok(pairs.slice_dim(home, 0, n, 1, at)?.view(home, View::Reshape, shape.clone(), at))
             })
         };
         Ok(ComplexArray::new(part(0), part(1)))

@@ -281,7 +281,7 @@ fn count(array: &Array, name: &'static str, at: At) -> Result<Counted> {
     };
     let total = match n {
         0 => zeros(home, Meta { dtype: DType::U32, shape: Shape::scalar() }, at),
-        _ => running.slice_dim(0, n - 1, 1, at)?,
+        _ => running.slice_dim(home, 0, n - 1, 1, at)?,
     };
     let (kept, total) = (running.eval(), total.item::<u32>());
     Ok(Counted { mask, running, kept, total })

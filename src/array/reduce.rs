@@ -162,11 +162,11 @@ impl Array {
     #[track_caller]
     pub fn diff(&self, dim: usize) -> Array {
         let at = Location::caller();
-        derive(&[self], "diff", at, |_, metas| {
+        derive(&[self], "diff", at, |home, metas| {
             metas[0].shape.has_axis(dim)?;
             let extent = metas[0].shape.dim(dim);
-            let later = self.slice_dim(dim, extent.min(1), extent.saturating_sub(1), at)?;
-            let earlier = self.slice_dim(dim, 0, extent.saturating_sub(1), at)?;
+            let later = self.slice_dim(home, dim, extent.min(1), extent.saturating_sub(1), at)?;
+            let earlier = self.slice_dim(home, dim, 0, extent.saturating_sub(1), at)?;
             Ok(apply(ElementOp::Sub, &mut [later.into(), earlier.into()], at))
         })
     }

@@ -62,11 +62,15 @@ impl Home {
         }
         let gate = self.gate.get();
         let own = gate.map_or(limit.nodes, |gate| gate.left(limit));
-        let has_begun = tape.nodes > 0 || gate.is_some_and(|gate| !gate.is_empty());
-        if !has_begun && self.link.total.left_for_newcomers() == 0 {
+        if !self.has_begun(tape) && self.link.total.left_for_newcomers() == 0 {
             return 0;
         }
         own.min(self.link.total.left()).saturating_sub(tape.nodes as u64)
+    }
+
+    /// Whether ops of the session wait, on its tape or in the ring.
+    fn has_begun(&self, tape: &Tape) -> bool {
+        tape.nodes > 0 || self.gate.get().is_some_and(|gate| !gate.is_empty())
     }
 
     /// Waits until there is room for so many ops.
@@ -84,21 +88,22 @@ impl Home {
 
     /// A future that is ready when there may be room for so many ops; `None` if there is.
     fn wait_for_room(&self, ops: u64, limit: Room) -> Option<impl Future<Output = ()> + Send + use<>> {
-        let has_room = || {
+        let look = || {
             let mut tape = self.tape.lock();
             // As the next op would: its room is that of an empty tape.
             let after = self.cut_full(&mut tape);
-            let left = self.left(&tape, limit);
+            let (left, has_begun) = (self.left(&tape, limit), self.has_begun(&tape));
             drop(tape);
             drop(after);
-            left >= ops.min(self.link.total.enough())
+            (left >= ops.min(self.link.total.enough()), has_begun)
         };
-        if has_room() {
+        let (has_room, has_begun) = look();
+        if has_room {
             return None;
         }
-        let (own, all) = (self.gate().wait(), self.link.total.wait());
+        let (own, all) = (self.gate().wait(), self.link.total.wait(has_begun));
         // Nodes may have left before the two were registered, and woken nobody.
-        if has_room() {
+        if look().0 {
             return None;
         }
         Some(futures::future::select(own, all).map(|_| ()))

@@ -215,7 +215,7 @@ impl Array {
     }
 
     /// `len` elements of one dimension from `start`.
-    pub(crate) fn slice_dim(&self, dim: usize, start: usize, len: usize, at: At) -> Result<Array> {
+    pub(crate) fn slice_dim(&self, home: &Arc<Home>, dim: usize, start: usize, len: usize, at: At) -> Result<Array> {
         let shape = &self.meta()?.shape;
         if (start, len) == (0, shape.dim(dim)) {
             return Ok(self.clone());
@@ -226,7 +226,7 @@ impl Array {
             dims.push(SliceDim { start: 0, step: 1, len: 1 });
         }
         dims[dim] = SliceDim { start: if len == 0 { 0 } else { start }, step: 1, len };
-        self.sliced(&self.0.home, dims, at)
+        self.sliced(home, dims, at)
     }
 
     /// A triangle of each page, the rest zero.

@@ -46,11 +46,18 @@ impl Waiters {
 
     /// Wakes up to `most` of them, in the order in which they came.
     fn wake(&self, most: usize) {
-        let woken: Vec<_> = {
+        let mut woken = Vec::new();
+        {
             let mut list = self.0.lock();
-            let most = list.first_come.len().min(most);
-            list.first_come.drain(..most).collect()
-        };
+            // Whoever gave up takes nobody's place.
+            while woken.len() < most
+                && let Some(waiter) = list.first_come.pop_front()
+            {
+                if !waiter.is_canceled() {
+                    woken.push(waiter);
+                }
+            }
+        }
         // The lock is released first, because a task that is woken may wait again at once.
         for waiter in woken {
             contain("a waker of a future that awaits room", || {
@@ -68,7 +75,9 @@ pub struct Total {
     limit: Room,
     /// The ring has ended: there is always room.
     closed: AtomicBool,
-    waiters: Waiters,
+    /// Futures of sessions that have begun, and of sessions without ops in the ring (GATE-3).
+    begun: Waiters,
+    newcomers: Waiters,
 }
 
 /// One part in this many of the limit is reserved for sessions that have ops in the ring.
@@ -85,7 +94,8 @@ impl Total {
             bytes: AtomicU64::new(0),
             limit,
             closed: AtomicBool::new(false),
-            waiters: Waiters::default(),
+            begun: Waiters::default(),
+            newcomers: Waiters::default(),
         }
     }
 
@@ -120,9 +130,9 @@ impl Total {
         (self.nodes.load(SeqCst), self.bytes.load(SeqCst))
     }
 
-    /// A future that resolves when there may be room.
-    pub fn wait(&self) -> Woken {
-        self.waiters.wait()
+    /// A future that resolves when there may be room: for a session that has begun, or for one without ops in the ring.
+    pub fn wait(&self, has_begun: bool) -> Woken {
+        if has_begun { self.begun.wait() } else { self.newcomers.wait() }
     }
 
     fn enter(&self, nodes: u64, bytes: u64) {
@@ -134,16 +144,24 @@ impl Total {
         let nodes = self.nodes.fetch_sub(nodes, SeqCst) - nodes;
         let bytes = self.bytes.fetch_sub(bytes, SeqCst) - bytes;
         if nodes <= self.limit.nodes / 2 && bytes <= self.limit.bytes / 2 {
-            self.waiters.wake(usize::MAX);
+            self.wake_all();
         } else if self.limit.left(nodes, bytes) > 0 {
-            self.waiters.wake(WOKEN_AT_ONCE);
+            self.begun.wake(WOKEN_AT_ONCE);
+            if self.left_for_newcomers() > 0 {
+                self.newcomers.wake(WOKEN_AT_ONCE);
+            }
         }
+    }
+
+    fn wake_all(&self) {
+        self.begun.wake(usize::MAX);
+        self.newcomers.wake(usize::MAX);
     }
 
     /// Called when the ring has ended: from now on there is always room.
     pub fn close(&self) {
         self.closed.store(true, SeqCst);
-        self.waiters.wake(usize::MAX);
+        self.wake_all();
     }
 }
 
@@ -333,7 +351,7 @@ mod tests {
         let total = Arc::new(Total::new(Room { nodes: 100, bytes: u64::MAX }));
         let gate = Gate::new(total.clone());
         gate.enter(100, 0);
-        let mut waiting: Vec<Woken> = (0..10).map(|_| total.wait()).collect();
+        let mut waiting: Vec<Woken> = (0..10).map(|_| total.wait(true)).collect();
         let woken = |waiting: &mut Vec<Woken>| waiting.iter_mut().filter_map(|w| w.now_or_never()).count();
         gate.leave(1);
         assert_eq!(woken(&mut waiting), WOKEN_AT_ONCE);
@@ -341,6 +359,23 @@ mod tests {
         assert_eq!(woken(&mut waiting), 0);
         gate.leave(60);
         assert_eq!(woken(&mut waiting), 6);
+    }
+
+    #[test]
+    fn newcomers_and_those_who_gave_up_take_nobodys_wake() {
+        let total = Arc::new(Total::new(Room { nodes: 80, bytes: u64::MAX }));
+        let gate = Gate::new(total.clone());
+        gate.enter(80, 0);
+        let mut newcomers: Vec<Woken> = (0..5).map(|_| total.wait(false)).collect();
+        let given_up: Vec<Woken> = (0..5).map(|_| total.wait(true)).collect();
+        let begun = total.wait(true);
+        drop(given_up);
+        gate.leave(5);
+        assert!(begun.now_or_never().is_some(), "there is room for it");
+        let woken = |waiting: &mut Vec<Woken>| waiting.iter_mut().filter_map(|w| w.now_or_never()).count();
+        assert_eq!(woken(&mut newcomers), 0, "what is left is not for them");
+        gate.leave(6);
+        assert_eq!(woken(&mut newcomers), WOKEN_AT_ONCE);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::{ComplexArray, Here, complex, floats};
 use crate::array::handle::Array;
 use crate::array::operand::Operand;
 use crate::array::record::{cast_in, derive};
-use crate::graph::{ElementOp, View};
+use crate::graph::{DType, ElementOp, View};
 use num_complex::Complex;
 use std::borrow::Cow;
 use std::ops;
@@ -72,11 +72,12 @@ impl ComplexOperand<'_> {
     }
 }
 
-/// A real operand as it meets the parts of a complex array: integers and bools become f64.
+/// A real operand as it meets the parts of a complex array: integers become f64. Bools take the dtype of the parts, as they
+/// take that of a real array.
 fn real_part<'a>(here: Here, real: &'a Operand<'_>) -> Operand<'a> {
     match real.array() {
-        Some(array) => floats(array, "complex", here.0).into(),
-        None => real.into(),
+        Some(array) if array.dtype().is_ok_and(|dtype| dtype != DType::Bool) => floats(array, "complex", here.0).into(),
+        _ => real.into(),
     }
 }
 

@@ -272,7 +272,7 @@ fn parts(together: Array, at: At) -> ComplexArray {
         derive(&[&together], "fft", at, |home, metas| {
             let last = metas[0].shape.axes() - 1;
             let shape = Parts::Together.numbers(&metas[0].shape)?;
-            Ok(together.slice_dim(last, n, 1, at)?.view(home, View::Reshape, shape, at))
+            Ok(together.slice_dim(home, last, n, 1, at)?.view(home, View::Reshape, shape, at))
         })
     };
     let (re, im) = (part(0), part(1));

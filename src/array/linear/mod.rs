@@ -58,7 +58,7 @@ impl<'h> Pages<'h> {
 
     /// Rows and columns of an array of pages.
     fn part(&self, array: &Array, rows: Range<usize>, columns: Range<usize>) -> Result<Array> {
-        part(array, rows, columns, self.recorder.at)
+        part(&self.recorder, array, rows, columns)
     }
 
     /// Reads `rows` of the first column of each page as a matrix of `m` by `n`.
@@ -142,6 +142,12 @@ pub(in crate::array) fn pages_of(shape: &Shape, rows: usize, columns: usize) -> 
 }
 
 /// Rows and columns of an array of pages.
-pub(in crate::array) fn part(array: &Array, rows: Range<usize>, columns: Range<usize>, at: At) -> Result<Array> {
-    array.slice_dim(0, rows.start, rows.len(), at)?.slice_dim(1, columns.start, columns.len(), at)
+pub(in crate::array) fn part(
+    recorder: &Recorder<'_>,
+    array: &Array,
+    rows: Range<usize>,
+    columns: Range<usize>,
+) -> Result<Array> {
+    let Recorder { home, at } = *recorder;
+    array.slice_dim(home, 0, rows.start, rows.len(), at)?.slice_dim(home, 1, columns.start, columns.len(), at)
 }

@@ -206,7 +206,7 @@ pub(super) fn eliminated(r: Recorder<'_>, a: &Array, b: &Array, shape: Shape) ->
     }
     let n = meta.shape.dim(0);
     let factors = packed(a, LinearOp::Lu, "lu", r.at).checked()?;
-    let rows = r.cast(&part(&factors, 0..n, n..n + 1, r.at)?, DType::U32)?;
+    let rows = r.cast(&part(&r, &factors, 0..n, n..n + 1)?, DType::U32)?;
     let rows = r.view(&rows, View::Broadcast, meta.shape.clone())?;
     let b = r.view(b, View::Broadcast, meta.shape.clone())?;
     let b = r.op(Op::TakeAlong { dim: 0 }, &[&b, &rows], meta.clone())?;

@@ -133,7 +133,7 @@ impl<'a> Deref for Algebra<'a> {
 impl Algebra<'_> {
     /// Some rows and columns.
     pub fn part(&self, array: &Array, rows: Range<usize>, columns: Range<usize>) -> Result<Array> {
-        part(array, rows, columns, self.at)
+        part(self, array, rows, columns)
     }
 
     /// The lower triangle up to a diagonal.

@@ -209,7 +209,7 @@ impl Recorder<'_> {
 
     /// `len` slices along a dimension from `start`.
     pub fn part(&self, array: &Array, dim: usize, start: usize, len: usize) -> Result<Array> {
-        array.slice_dim(dim, start, len, self.at)
+        array.slice_dim(self.home, dim, start, len, self.at)
     }
 
     /// Arrays joined along a dimension; those without elements are left out.

@@ -30,7 +30,9 @@ enum Hindrance {
     Shape(usize),
     /// A turn reads and writes more arrays than the device binds.
     Bindings,
-    /// The program holds or demands this op's value in each turn.
+    /// The values that go from turn to turn are single numbers.
+    Single,
+    /// The program holds or demands this op's value in a turn before the last.
     Seen(usize),
 }
 
@@ -108,7 +110,8 @@ fn reason<'a>(unrolled: &Unrolled, node: impl Fn(usize) -> &'a Node) -> String {
         }
         Hindrance::Shape(n) => format!("{} has another shape than what goes from turn to turn", named(node(n))),
         Hindrance::Bindings => "a turn reads and writes more arrays than a kernel of the device binds".to_owned(),
-        Hindrance::Seen(n) => format!("the program holds or demands {} in each turn", named(node(n))),
+        Hindrance::Single => "the arrays that go from turn to turn have one element".to_owned(),
+        Hindrance::Seen(n) => format!("the program holds or demands {} in some turn before the last", named(node(n))),
     }
 }
 
@@ -138,7 +141,7 @@ impl Finder<'_> {
                 continue;
             }
             // Of several possible lengths of a turn, the one that meets the most conditions is reported.
-            let hindrance = self.hindrance(first, period, turns)?;
+            let Some(hindrance) = self.hindrance(first, period, turns) else { continue };
             if hindrance > found.hindrance {
                 found = Unrolled { first, period, turns, hindrance };
             }
@@ -174,7 +177,11 @@ impl Finder<'_> {
         if !self.binds(start, period, &carries) {
             return Some(Hindrance::Bindings);
         }
+        if shape.elements() < 2 {
+            return Some(Hindrance::Single);
+        }
+        // The first value of any turn but the last that somebody sees.
         let is_seen = |&n: &usize| self.nodes[n].last_user.is_none_or(|last| last >= n + 2 * period);
-        (start..start + period).find(is_seen).map(Hindrance::Seen)
+        (start..end - period).find(is_seen).map(Hindrance::Seen)
     }
 }
