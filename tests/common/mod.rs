@@ -3,7 +3,7 @@
 
 use futures::FutureExt;
 use std::time::{Duration, Instant};
-use tidemill::{Array, HostAny, Runtime, Session, Stats};
+use tidemill::{Array, Runtime, Session, Stats};
 
 /// Runtimes to run a case on: the host and, where there is an adapter, the GPU; tiny values go through the ring
 /// (`folding` false) or are computed when they are recorded.
@@ -86,20 +86,6 @@ pub fn until(what: &str, holds: impl Fn() -> bool) {
 /// The elements as doubles, column-major.
 pub fn values(array: &Array) -> Vec<f64> {
     wait(array.gather_any()).unwrap_or_else(|e| panic!("gather failed: {e}")).to_f64()
-}
-
-/// The bytes of a gathered array's elements: a comparison of them takes one call in place of a step an element.
-pub fn bytes(values: &HostAny) -> &[u8] {
-    match values {
-        HostAny::F32(values) => bytemuck::cast_slice(values.as_slice()),
-        HostAny::F64(values) => bytemuck::cast_slice(values.as_slice()),
-        HostAny::Bool(values) => bytemuck::cast_slice(values.as_slice()),
-        HostAny::U8(values) => values.as_slice(),
-        HostAny::I32(values) => bytemuck::cast_slice(values.as_slice()),
-        HostAny::U32(values) => bytemuck::cast_slice(values.as_slice()),
-        HostAny::I64(values) => bytemuck::cast_slice(values.as_slice()),
-        other => panic!("{} has no bytes here", other.dtype()),
-    }
 }
 
 /// Asserts shape and elements, to a relative tolerance; NaN equals NaN, and zeros' signs are not looked at.
