@@ -286,8 +286,8 @@ fn a_value_that_device_and_host_do_not_hold_together_is_refused_before_anything_
         assert_eq!((world.failed.is_empty(), !world.log.is_empty()), (fits, fits), "{elements}: {:?}", world.log);
         for error in world.failed.values() {
             assert_eq!(error.kind(), ErrorKind::OutOfMemory);
-            let makes = format!("makes {} bytes", elements * 4);
-            assert!(error.message().contains(&makes) && error.op().is_some(), "{error}");
+            let result = format!("its result has {} bytes", elements * 4);
+            assert!(error.message().contains(&result) && error.op().is_some(), "{error}");
         }
     }
 }
