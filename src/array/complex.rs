@@ -10,6 +10,7 @@ mod functions;
 
 pub use arithmetic::ComplexOperand;
 
+use super::cat;
 use super::dims::{Dims, IntoShape, Slices};
 use super::gather::Gather;
 use super::handle::Array;
@@ -17,7 +18,6 @@ use super::record::{At, Input, apply, as_floats, cast_in, derive, node, refused_
 use super::reduce::products_dtype;
 use super::session::Session;
 use super::structure::zeros;
-use super::{cat, strict};
 use crate::error::{Error, Result};
 use crate::graph::{DType, Element, ElementOp, Meta, Op, Scalar, Shape, View};
 use num_complex::Complex;
@@ -130,9 +130,8 @@ impl Array {
         let at = Location::caller();
         let part = |own: &Array| {
             derive(&[self, im], "complex", at, |home, metas| {
-                let dtype = products_dtype("complex", metas)?;
+                let dtype = products_dtype(home, "complex", metas)?;
                 let shape = Shape::broadcast(&metas[0].shape, &metas[1].shape)?;
-                metas.iter().try_for_each(|meta| strict::converted(home, meta.dtype, dtype))?;
                 Ok(cast_in(home, own, dtype, at).view(home, View::Broadcast, shape, at))
             })
         };

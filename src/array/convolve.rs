@@ -6,9 +6,8 @@
 
 use super::complex::ComplexArray;
 use super::handle::Array;
-use super::record::{At, Input, apply, cast_in, derive, node, source};
-use super::reduce::products_dtype;
-use super::strict;
+use super::record::{At, Input, apply, derive, node, source};
+use super::recorder::Recorder;
 use super::structure::{whole, zeros};
 use super::tape::Home;
 use crate::error::{Error, ErrorKind, Result};
@@ -247,9 +246,7 @@ fn around(
 
 fn convolve(array: &Array, kernel: &Array, how: &Convolution, at: At) -> Array {
     derive(&[array, kernel], "convolve", at, |home, metas| {
-        let dtype = products_dtype("convolve", metas)?;
-        metas.iter().try_for_each(|own| strict::converted(home, own.dtype, dtype))?;
-        let (x, k) = (cast_in(home, array, dtype, at), cast_in(home, kernel, dtype, at));
+        let [x, k] = Recorder { home, at }.factors("convolve", [array, kernel], metas)?;
         let (shape, taps) = (&metas[0].shape, &metas[1].shape);
         let dims = taps.rank().max(how.stride.len()).max(how.dilation.len());
         shape.has_axis(dims - 1)?;
@@ -259,7 +256,7 @@ fn convolve(array: &Array, kernel: &Array, how: &Convolution, at: At) -> Array {
         for (extent, along) in extents.iter_mut().zip(&along) {
             *extent = along.kept;
         }
-        let meta = Meta { dtype, shape: Shape::new(&extents)? };
+        let meta = Meta { dtype: x.dtype()?, shape: Shape::new(&extents)? };
         if taps.elements() == 0 || shape.elements() == 0 || meta.elements() == 0 {
             return Ok(zeros(home, meta, at));
         }

@@ -505,15 +505,22 @@ pub(super) fn signature_of(op: ElementOp, operands: &[Operand<'_>], types: &mut 
     if fits { Ok(signature) } else { op.signature(types) }
 }
 
+/// The float dtype in which numbers of a dtype are computed with: their own, or f64 for integers and bools.
+///
+/// # Errors
+/// `ErrorKind::DType` where promotion is strict and f64 does not hold the integers.
+pub(crate) fn float_dtype(home: &Arc<Home>, own: DType) -> Result<DType> {
+    let dtype = if own.is_float() { own } else { DType::F64 };
+    strict::converted(home, own, dtype)?;
+    Ok(dtype)
+}
+
 /// The array as floats: integers and bools become f64.
 ///
 /// # Errors
-/// The array's fault; `ErrorKind::DType` where promotion is strict and f64 does not hold the array's integers.
+/// The array's fault; those of [`float_dtype`].
 pub(crate) fn as_floats(home: &Arc<Home>, array: &Array, at: At) -> Result<Array> {
-    let own = array.meta()?.dtype;
-    let dtype = if own.is_float() { own } else { DType::F64 };
-    strict::converted(home, own, dtype)?;
-    Ok(cast_in(home, array, dtype, at))
+    cast_in(home, array, float_dtype(home, array.dtype()?)?, at).checked()
 }
 
 /// The array in another dtype, recorded on `home`'s tape; itself where it has it already.

@@ -8,7 +8,8 @@ use super::dims::Dims;
 use super::fold_reduce::identity;
 use super::handle::Array;
 use super::operand::Operand;
-use super::record::{At, Input, apply, cast_in, derive, node};
+use super::record::{At, Input, apply, cast_in, derive, float_dtype, node};
+use super::recorder::Recorder;
 use super::strict;
 use super::tape::Home;
 use super::watch::noted_as;
@@ -172,8 +173,11 @@ impl Array {
     }
 }
 
-/// The float type in which products of these are summed, by the op `name`.
-pub(crate) fn products_dtype(name: &'static str, metas: &[&Meta]) -> Result<DType> {
+/// The float dtype in which products of these are summed, by the op `name`.
+///
+/// # Errors
+/// `ErrorKind::DType` where the dtypes do not mix, or promotion is strict and the float dtype does not hold one of them.
+pub(crate) fn products_dtype(home: &Home, name: &'static str, metas: &[&Meta]) -> Result<DType> {
     let types = metas.iter().map(|m| crate::graph::ArgType {
         dtype: if m.dtype == DType::Bool { DType::F64 } else { m.dtype },
         weak: false,
@@ -183,7 +187,9 @@ pub(crate) fn products_dtype(name: &'static str, metas: &[&Meta]) -> Result<DTyp
     // The error is this op's, not the multiplication's.
     let named = |error: Error| Error::new(error.kind(), error.message()).with_op(name);
     let result = ElementOp::Mul.signature(&types).map_err(named)?.result;
-    Ok(if result.is_float() { result } else { DType::F64 })
+    let dtype = if result.is_float() { result } else { DType::F64 };
+    metas.iter().try_for_each(|own| strict::converted(home, own.dtype, dtype))?;
+    Ok(dtype)
 }
 
 fn dot(a: &Array, b: &Array, dims: impl Dims, nan: Nan, at: At) -> Array {
@@ -196,10 +202,8 @@ fn dot(a: &Array, b: &Array, dims: impl Dims, nan: Nan, at: At) -> Array {
         }
         // Only floats hold NaN; what is made of other types has none.
         let nan = if metas.iter().any(|meta| meta.dtype.is_float()) { nan } else { Nan::Include };
-        let dtype = products_dtype("dot", metas)?;
-        metas.iter().try_for_each(|meta| strict::converted(home, meta.dtype, dtype))?;
-        let (x, y) = (cast_in(home, a, dtype, at), cast_in(home, b, dtype, at));
-        lower(home, &[&x, &y], ReduceOp::Dot, dims.set(&metas[0].shape)?, nan, dtype, at)
+        let [x, y] = Recorder { home, at }.factors("dot", [a, b], metas)?;
+        lower(home, &[&x, &y], ReduceOp::Dot, dims.set(&metas[0].shape)?, nan, x.dtype()?, at)
     })
 }
 
@@ -209,8 +213,7 @@ pub(super) fn reduce(array: &Array, op: ReduceOp, dims: impl Dims, nan: Nan, at:
         let dtype = metas[0].dtype;
         let (operand, out) = match facts.yields {
             Yields::Float => {
-                let float = if dtype.is_float() { dtype } else { DType::F64 };
-                strict::converted(home, dtype, float)?;
+                let float = float_dtype(home, dtype)?;
                 (cast_in(home, array, float, at), float)
             }
             Yields::Same => (array.clone(), dtype),

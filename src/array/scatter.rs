@@ -1,22 +1,18 @@
 //! Values combined into an array at indices: sums, products, extremes.
 //!
-//! In: a base array, indices as `take` and `take_dim` read them, values. Out: recorded ops. Must hold: SCATTER-1: the
-//! order in which values of equal indices are combined depends on the indices alone: a stable sort makes neighbours of
-//! them, and a tree of passes combines neighbours. SCATTER-2: no label of a sorted index is 0, which pads lines.
+//! In: a base array, indices as `take` and `take_dim` read them, values. Out: recorded ops. Must hold: RUNS-1: values of
+//! equal indices are combined in an order that depends on the indices alone.
 
 use super::handle::Array;
 use super::index::{check_index, with_value};
 use super::operand::Operand;
 use super::record::At;
-use super::watch::recorder::Recorder;
-use crate::error::{Error, ErrorKind, Result};
+use super::recorder::Recorder;
+use super::runs::sorted;
+use crate::error::{Error, ErrorKind};
 use crate::graph::rules;
 use crate::graph::{DType, ElementOp, Meta, Op, Shape, View};
-use smallvec::SmallVec;
 use std::panic::Location;
-
-/// Places that a pass of [`combined`] reaches over.
-const FAN_IN: usize = 4;
 
 macro_rules! scatters {
     ($($(#[$doc:meta])* $name:ident, $(#[$dim_doc:meta])* $dim_name:ident => $op:ident;)*) => {
@@ -166,7 +162,7 @@ pub(super) fn scatter(base: &Array, index: &Array, values: &Operand<'_>, how: Ho
         };
         let (places, values) = match count {
             1 => (index, values),
-            _ => sorted(&r, op, &index, &values, is_one, how.dim.unwrap_or(0))?,
+            _ => sorted(&r, op, &index, &values, how.dim.unwrap_or(0), is_one)?,
         };
         let elements = match how.dim {
             Some(dim) => r.taken(base, dim, &places)?,
@@ -177,58 +173,4 @@ pub(super) fn scatter(base: &Array, index: &Array, values: &Operand<'_>, how: Ho
         let by = how.dim.map(|dim| dim as u8);
         r.op(Op::AssignIndex { dim: by }, &[base, &places, &values], own.clone())
     })
-}
-
-/// The indices in order, and for each its value combined with those of equal indices before it.
-fn sorted(
-    r: &Recorder<'_>,
-    op: ElementOp,
-    index: &Array,
-    values: &Array,
-    is_one: bool,
-    dim: usize,
-) -> Result<(Array, Array)> {
-    let column = index.shape()?.clone();
-    let order = Op::ArgSort { dim: 0, descending: false };
-    let order = r.op(order, &[index], Meta { dtype: DType::U32, shape: column })?;
-    let places = r.taken(index, 0, &order)?;
-    // One value for all indices has no order.
-    let values = if is_one { values.clone() } else { r.taken(values, dim, &order)? };
-    let mut extents: SmallVec<[usize; 4]> = SmallVec::from_elem(1, values.shape()?.rank().max(dim + 1));
-    extents[dim] = index.elements()?;
-    let labels = r.binary(ElementOp::Add, &r.cast(&places, DType::U32)?, 1i64)?;
-    let labels = r.reshape(&labels, Shape::new(&extents)?)?;
-    Ok((places, combined(r, op, &values, &labels, dim)?))
-}
-
-/// For each element of a line its combination with those before it that have its label; equal labels are neighbours, and
-/// none is 0.
-fn combined(r: &Recorder<'_>, op: ElementOp, values: &Array, labels: &Array, dim: usize) -> Result<Array> {
-    let extent = values.shape()?.dim(dim);
-    let mut values = values.clone();
-    let mut reach = 1;
-    while reach < extent {
-        let mut next = values.clone();
-        for shift in (1..FAN_IN).map(|k| k * reach).take_while(|&shift| shift < extent) {
-            let (label, value) = (shifted(r, labels, dim, shift)?, shifted(r, &values, dim, shift)?);
-            let same = r.binary(ElementOp::Eq, &label, labels)?;
-            next = match op {
-                // Others are replaced before they are combined: the derivative of a product multiplies by them.
-                ElementOp::Add => r.binary(op, &r.select(&same, &value, 0i64)?, &next)?,
-                ElementOp::Mul => r.binary(op, &r.select(&same, &value, 1i64)?, &next)?,
-                _ => r.select(&same, &r.binary(op, &value, &next)?, &next)?,
-            };
-        }
-        values = next;
-        reach *= FAN_IN;
-    }
-    Ok(values)
-}
-
-/// The array moved towards the end of a dimension, behind zeros.
-fn shifted(r: &Recorder<'_>, array: &Array, dim: usize, by: usize) -> Result<Array> {
-    let own = array.meta()?;
-    let kept = r.part(array, dim, 0, own.shape.dim(dim) - by)?;
-    let zeros = r.zeros(Meta { dtype: own.dtype, shape: own.shape.with_dim(dim, by)? })?;
-    r.join(dim, &[&zeros, &kept])
 }

@@ -241,8 +241,7 @@ impl Array {
 pub(super) fn matmul(a: &Array, b: &Array, at: At) -> Array {
     derive(&[a, b], "matmul", at, |home, metas| {
         let shape = rules::multiplied(&metas[0].shape, &metas[1].shape)?;
-        let meta = Meta { dtype: products_dtype("matmul", metas)?, shape };
-        metas.iter().try_for_each(|own| strict::converted(home, own.dtype, meta.dtype))?;
+        let meta = Meta { dtype: products_dtype(home, "matmul", metas)?, shape };
         if metas[0].elements() == 0 || metas[1].elements() == 0 {
             return Ok(noted_as(home, Op::MatMul, &[a, b], zeros(home, meta, at), at));
         }
@@ -310,7 +309,8 @@ pub fn cat(dim: usize, arrays: &[&Array]) -> Result<Array> {
     joined.map_err(|error| error.with_op("cat").with_location(at))
 }
 
-fn join(home: &Arc<Home>, dim: usize, mut parts: Vec<Array>, meta: Meta, at: At) -> Result<Array> {
+/// Arrays with elements, joined along a dimension by ops of a few arrays each.
+pub(super) fn join(home: &Arc<Home>, dim: usize, mut parts: Vec<Array>, meta: Meta, at: At) -> Result<Array> {
     while parts.len() > 1 {
         let mut next = Vec::with_capacity(parts.len().div_ceil(JOIN_FAN_IN));
         for group in parts.chunks(JOIN_FAN_IN) {

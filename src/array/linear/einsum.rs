@@ -3,10 +3,10 @@
 
 use crate::array::handle::Array;
 use crate::array::record::derive;
+use crate::array::recorder::Recorder;
 use crate::array::structure::whole;
-use crate::array::watch::recorder::Recorder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{ElementOp, Nan, ReduceOp, Shape};
+use crate::graph::{Nan, ReduceOp, Shape};
 use smallvec::SmallVec;
 use std::panic::Location;
 
@@ -185,7 +185,7 @@ fn product(r: Recorder<'_>, left: &Term, right: &Term, shared: &[char], later: i
     let a = arranged(r, left, &[&rows, &terms, &pages])?;
     let b = arranged(r, right, &[&terms, &columns, &pages])?;
     // Where nothing is summed, an element is one product: no matrices are needed for it.
-    let made = if terms.is_empty() { r.binary(ElementOp::Mul, &a, &b) } else { r.matmul(&a, &b) }?;
+    let made = if terms.is_empty() { r.mul(&a, &b) } else { r.matmul(&a, &b) }?;
     let mut labels = rows.clone();
     labels.extend(columns.iter().chain(&pages).copied());
     let of = |label: char| if left.labels.contains(&label) { left } else { right };

@@ -4,7 +4,7 @@ use super::{Matrices, Pages, read};
 use crate::array::handle::Array;
 use crate::array::record::{At, derive};
 use crate::error::Result;
-use crate::graph::{DType, ElementOp, LinearOp, Meta, Shape};
+use crate::graph::{DType, LinearOp, Meta, Shape};
 use std::panic::Location;
 
 impl Array {
@@ -48,7 +48,7 @@ impl Array {
             let (m, n) = pages.extents();
             let k = m.min(n);
             let below = pages.part(&all, 0..m, 0..k)?.triangle(false, -1, at);
-            if k == 0 { Ok(below) } else { pages.recorder.binary(ElementOp::Add, &below, &pages.identity(m, k)?) }
+            if k == 0 { Ok(below) } else { pages.recorder.add(&below, &pages.identity(m, k)?) }
         });
         let upper = read(self, &all, "lu", at, |pages| {
             let (m, n) = pages.extents();

@@ -15,13 +15,12 @@ pub use einsum::einsum;
 pub use spectrum::MatrixNorm;
 
 use super::handle::Array;
-use super::record::{At, cast_in, derive};
-use super::strict;
+use super::record::{At, cast_in, derive, float_dtype};
 use super::structure::whole;
 use super::tape::Home;
-use super::watch::recorder::Recorder;
+use crate::array::recorder::Recorder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{DType, LinearOp, Meta, Op, Shape};
+use crate::graph::{LinearOp, Meta, Op, Shape};
 use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,8 +34,7 @@ struct Pages<'h> {
 impl<'h> Pages<'h> {
     fn of(home: &'h Arc<Home>, array: &Array, at: At) -> Result<Pages<'h>> {
         let meta = array.meta()?;
-        let dtype = if meta.dtype.is_float() { meta.dtype } else { DType::F64 };
-        strict::converted(home, meta.dtype, dtype)?;
+        let dtype = float_dtype(home, meta.dtype)?;
         Ok(Pages { recorder: Recorder { home, at }, meta: Meta { dtype, shape: meta.shape.clone() } })
     }
 

@@ -5,7 +5,7 @@ use super::spectrum::norm_of_lines;
 use super::{Matrices, Pages};
 use crate::array::handle::Array;
 use crate::array::record::derive;
-use crate::array::watch::recorder::Recorder;
+use crate::array::recorder::Recorder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, ElementOp, Nan, ReduceOp, Shape, View, rules};
 use smallvec::SmallVec;
@@ -122,7 +122,7 @@ impl Array {
             let [a, b] = [&metas[0].shape, &metas[1].shape];
             let left = Shape::new(&with_pages(&[1, a.dim(0), 1, a.dim(1)], a))?;
             let right = Shape::new(&with_pages(&[b.dim(0), 1, b.dim(1), 1], b))?;
-            let product = r.binary(ElementOp::Mul, &r.reshape(self, left)?, &r.reshape(other, right)?)?;
+            let product = r.mul(&r.reshape(self, left)?, &r.reshape(other, right)?)?;
             let pages = product.shape()?.dims().iter().skip(4).copied();
             let dims: SmallVec<[usize; 8]> =
                 [a.dim(0) * b.dim(0), a.dim(1) * b.dim(1)].into_iter().chain(pages).collect();
@@ -158,8 +158,8 @@ impl Array {
                 let shifts = rules::shifts(shape, &shifts)?;
                 r.view(array, View::CircShift(shifts.as_slice().into()), shape.clone())
             };
-            let product = |x: i64, y: i64| r.binary(ElementOp::Mul, &moved(self, x)?, &moved(other, y)?);
-            r.binary(ElementOp::Sub, &product(1, 2)?, &product(2, 1)?)
+            let product = |x: i64, y: i64| r.mul(&moved(self, x)?, &moved(other, y)?);
+            r.sub(&product(1, 2)?, &product(2, 1)?)
         })
     }
 }
@@ -178,7 +178,7 @@ fn approximant(dtype: DType) -> (&'static [f64], f64) {
 fn halvings(pages: &Pages<'_>, matrices: &Array) -> Result<Array> {
     let (r, (_, limit)) = (pages.recorder, approximant(pages.meta.dtype));
     let norms = norm_of_lines(r, matrices, 0)?;
-    let ratio = r.binary(ElementOp::Div, &norms, r.number(pages.meta.dtype, limit))?;
+    let ratio = r.div(&norms, r.number(pages.meta.dtype, limit))?;
     let log = r.apply(ElementOp::Log2, &mut [(&ratio).into()])?;
     let whole = r.apply(ElementOp::Ceil, &mut [(&log).into()])?;
     let counts = r.binary(ElementOp::Max, &whole, 0.0)?;
@@ -213,11 +213,11 @@ fn exponential(pages: &Pages<'_>, matrices: &Array, counts: &Array, most: u32) -
         let mut terms =
             powers.iter().zip(coefficients.iter().skip(odd).step_by(2)).map(|(power, &by)| r.scaled(power, by));
         let first = terms.next().expect("an approximant has coefficients")?;
-        terms.try_fold(first, |sum, term| r.binary(ElementOp::Add, &sum, &term?))
+        terms.try_fold(first, |sum, term| r.add(&sum, &term?))
     };
     let (even, odd) = (sum(0)?, r.matmul(&a, &sum(1)?)?);
-    let below = r.binary(ElementOp::Sub, &even, &odd)?;
-    let above = r.binary(ElementOp::Add, &even, &odd)?;
+    let below = r.sub(&even, &odd)?;
+    let above = r.add(&even, &odd)?;
     let mut exponential = eliminated(r, &below, &above, pages.meta.shape.clone())?;
     for k in 0..most {
         exponential = chosen(k, &r.matmul(&exponential, &exponential)?, &exponential)?;

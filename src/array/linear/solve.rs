@@ -4,9 +4,7 @@ use super::factors::{packed, qr, square_packed};
 use super::{Matrices, Pages, must_be_square, pages_of, part, read};
 use crate::array::handle::Array;
 use crate::array::record::derive;
-use crate::array::reduce::products_dtype;
-use crate::array::strict;
-use crate::array::watch::recorder::Recorder;
+use crate::array::recorder::Recorder;
 use crate::error::Result;
 use crate::graph::{DType, ElementOp, LinearOp, Meta, Nan, Op, ReduceOp, Shape, Triangle, View, rules};
 use std::panic::Location;
@@ -75,7 +73,7 @@ impl Array {
         let factors = square_packed(self, LinearOp::Lu, "det", at);
         read(self, &factors, "det", at, |pages| {
             let Pivots { pivots, signs } = Pivots::of(pages, &factors)?;
-            pages.recorder.binary(ElementOp::Mul, &product(pages, &pivots)?, &product(pages, &signs)?)
+            pages.recorder.mul(&product(pages, &pivots)?, &product(pages, &signs)?)
         })
     }
 
@@ -97,7 +95,7 @@ impl Array {
         let sign = read(self, &factors, "slogdet", at, |pages| {
             let (r, Pivots { pivots, signs }) = (pages.recorder, Pivots::of(pages, &factors)?);
             let own = r.apply(ElementOp::Sign, &mut [(&pivots).into()])?;
-            r.binary(ElementOp::Mul, &product(pages, &own)?, &product(pages, &signs)?)
+            r.mul(&product(pages, &own)?, &product(pages, &signs)?)
         });
         let log = read(self, &factors, "slogdet", at, |pages| {
             let (r, Pivots { pivots, .. }) = (pages.recorder, Pivots::of(pages, &factors)?);
@@ -117,7 +115,7 @@ impl Array {
         let at = Location::caller();
         derive(&[self, b], "lstsq", at, |home, metas| {
             let r = Recorder { home, at };
-            let (a, b) = same_floats(r, "lstsq", [self, b], metas)?;
+            let [a, b] = r.factors("lstsq", [self, b], metas)?;
             let (m, n) = (metas[0].shape.dim(0), metas[0].shape.dim(1));
             let rows_left = pages_of(&metas[0].shape, n, m)?;
             let shape = rules::multiplied(&rows_left, &metas[1].shape)?;
@@ -165,18 +163,11 @@ fn product(pages: &Pages<'_>, column: &Array) -> Result<Array> {
     pages.recorder.reduce(column, ReduceOp::Prod, 1, Nan::Include)
 }
 
-/// Two arrays in the float dtype of their product.
-fn same_floats(r: Recorder<'_>, name: &'static str, [a, b]: [&Array; 2], metas: &[&Meta]) -> Result<(Array, Array)> {
-    let dtype = products_dtype(name, metas)?;
-    metas.iter().try_for_each(|own| strict::converted(r.home, own.dtype, dtype))?;
-    Ok((r.cast(a, dtype)?, r.cast(b, dtype)?))
-}
-
 /// A square matrix and right sides in one float dtype, and the shape of the solution.
 fn system(r: Recorder<'_>, name: &'static str, sides: [&Array; 2], metas: &[&Meta]) -> Result<(Array, Array, Shape)> {
     must_be_square(&metas[0].shape)?;
     let result = rules::multiplied(&metas[0].shape, &metas[1].shape)?;
-    let (a, b) = same_floats(r, name, sides, metas)?;
+    let [a, b] = r.factors(name, sides, metas)?;
     Ok((a, b, result))
 }
 

@@ -4,7 +4,7 @@ use super::factors::{packed, square_packed};
 use super::{Matrices, Pages, read};
 use crate::array::handle::Array;
 use crate::array::record::{At, derive};
-use crate::array::watch::recorder::Recorder;
+use crate::array::recorder::Recorder;
 use crate::error::Result;
 use crate::graph::{ElementOp, LinearOp, Meta, Nan, ReduceOp};
 use std::panic::Location;
@@ -116,9 +116,9 @@ impl Array {
                 return r.reshape(&array, pages.pages_of(n, m)?);
             }
             let (u, values, v) = svd(&array, at);
-            let inverse = r.binary(ElementOp::Div, 1.0, &values)?;
+            let inverse = r.div(1.0, &values)?;
             let inverse = r.select(&counted(r, &values, &pages.meta)?, &inverse, 0.0)?;
-            let scaled = r.binary(ElementOp::Mul, &v, &r.transpose(&inverse)?)?;
+            let scaled = r.mul(&v, &r.transpose(&inverse)?)?;
             r.matmul(&scaled, &r.transpose(&u)?)
         })
     }
@@ -148,7 +148,7 @@ impl Array {
             let Matrices { pages, array } = Matrices::of(home, self, at)?;
             let (r, values) = (pages.recorder, singular_values(&array, "cond", at).checked()?);
             let extreme = |op| r.reduce(&values, op, 1, Nan::Omit);
-            r.binary(ElementOp::Div, &extreme(ReduceOp::Max)?, &extreme(ReduceOp::Min)?)
+            r.div(&extreme(ReduceOp::Max)?, &extreme(ReduceOp::Min)?)
         })
     }
 
@@ -215,6 +215,6 @@ fn greatest(r: Recorder<'_>, array: &Array, dim: usize) -> Result<Array> {
 fn counted(r: Recorder<'_>, values: &Array, meta: &Meta) -> Result<Array> {
     let epsilon = if meta.dtype.is_wide() { f64::EPSILON } else { f32::EPSILON as f64 };
     let extent = meta.shape.dim(0).max(meta.shape.dim(1));
-    let bound = r.binary(ElementOp::Mul, &greatest(r, values, 0)?, epsilon * extent as f64)?;
+    let bound = r.mul(&greatest(r, values, 0)?, epsilon * extent as f64)?;
     r.binary(ElementOp::Gt, values, &bound)
 }

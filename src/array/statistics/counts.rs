@@ -4,8 +4,8 @@ use super::order::sorted;
 use crate::array::ensure::ensure;
 use crate::array::handle::Array;
 use crate::array::record::{At, derive};
+use crate::array::recorder::Recorder;
 use crate::array::scatter::{How, scatter};
-use crate::array::watch::recorder::Recorder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, ElementOp, Meta, Nan, Op, ReduceOp, Shape, rules};
 use std::panic::Location;
@@ -144,9 +144,9 @@ pub(super) fn search(
         return Ok(found);
     }
     for bit in (0..=extent.ilog2()).rev() {
-        let next = r.binary(ElementOp::Add, &found, 1i64 << bit)?;
+        let next = r.add(&found, 1i64 << bit)?;
         let is_inside = r.binary(ElementOp::Le, &next, extent as i64)?;
-        let last = r.binary(ElementOp::Sub, &r.binary(ElementOp::Min, &next, extent as i64)?, 1i64)?;
+        let last = r.sub(&r.binary(ElementOp::Min, &next, extent as i64)?, 1i64)?;
         let element = r.op(take.clone(), &[sorted, &last], taken.clone())?;
         let lies_before = match right {
             true => r.apply(ElementOp::Not, &mut [less(r, values, &element)?.into()])?,
@@ -187,7 +187,7 @@ fn histogram(array: &Array, edges: &Array, at: At) -> Array {
             2 => last,
             _ => r.join(0, &[&r.part(&below, 0, 1, count - 2)?, &last])?,
         };
-        let counts = r.binary(ElementOp::Sub, &up_to, &below)?;
+        let counts = r.sub(&up_to, &below)?;
         let ascends = r.reduce(&r.binary(ElementOp::Le, &lower, &upper)?, ReduceOp::All, 1, Nan::Include)?;
         ensure(&counts, "histogram", &ascends, "the edges do not ascend".into(), at).checked()
     })

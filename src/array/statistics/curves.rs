@@ -1,14 +1,11 @@
 //! Curves and grids: running integrals, polynomials, coordinates of the points of a grid.
 
-use super::floats;
 use crate::array::handle::Array;
-use crate::array::record::{At, cast_in, common_home, derive};
-use crate::array::reduce::products_dtype;
-use crate::array::strict;
+use crate::array::record::{At, as_floats, common_home, derive};
+use crate::array::recorder::Recorder;
 use crate::array::watch::noted_as;
-use crate::array::watch::recorder::Recorder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{ElementOp, Meta, Nan, Op, ReduceOp, ScanOp, Shape, View};
+use crate::graph::{Nan, Op, ReduceOp, ScanOp, Shape, View};
 use smallvec::SmallVec;
 use std::panic::Location;
 
@@ -30,7 +27,7 @@ impl Array {
         let at = Location::caller();
         derive(&[self], "cumtrapz", at, |home, _| {
             let r = Recorder { home, at };
-            trapezoids(&r, &floats(home, self, at)?, None, dim)
+            trapezoids(&r, &as_floats(home, self, at)?, None, dim)
         })
     }
 
@@ -50,9 +47,7 @@ impl Array {
         let at = Location::caller();
         derive(&[self, x], "cumtrapz_at", at, |home, metas| {
             let r = Recorder { home, at };
-            let dtype = products_dtype("cumtrapz_at", metas)?;
-            metas.iter().try_for_each(|own| strict::converted(home, own.dtype, dtype))?;
-            let (y, x) = (cast_in(home, self, dtype, at), cast_in(home, x, dtype, at));
+            let [y, x] = r.factors("cumtrapz_at", [self, x], metas)?;
             let (own, points) = (&metas[0].shape, &metas[1].shape);
             own.has_axis(dim)?;
             if points == own {
@@ -85,19 +80,16 @@ impl Array {
         let at = Location::caller();
         derive(&[self, coefficients], "polyval", at, |home, metas| {
             let r = Recorder { home, at };
-            let dtype = products_dtype("polyval", metas)?;
-            metas.iter().try_for_each(|own| strict::converted(home, own.dtype, dtype))?;
-            let (x, p) = (cast_in(home, self, dtype, at), cast_in(home, coefficients, dtype, at));
-            let count = metas[1].elements();
-            let meta = Meta { dtype, shape: metas[0].shape.clone() };
+            let [x, p] = r.factors("polyval", [self, coefficients], metas)?;
+            let (count, meta) = (metas[1].elements(), x.meta()?.clone());
             if count == 0 || meta.elements() == 0 {
                 return r.zeros(meta);
             }
             let p = r.reshape(&p, Shape::new(&[count])?)?;
             let mut value = r.view(&r.part(&p, 0, 0, 1)?, View::Broadcast, meta.shape)?;
             for power in 1..count {
-                let product = r.binary(ElementOp::Mul, &value, &x)?;
-                value = r.binary(ElementOp::Add, &product, &r.part(&p, 0, power, 1)?)?;
+                let product = r.mul(&value, &x)?;
+                value = r.add(&product, &r.part(&p, 0, power, 1)?)?;
             }
             Ok(value)
         })
@@ -120,10 +112,10 @@ fn trapezoids(r: &Recorder<'_>, y: &Array, x: Option<&Array>, dim: usize) -> Res
         Ok((r.part(array, dim, 0, extent - 1)?, r.part(array, dim, 1, extent - 1)?))
     };
     let (left, right) = sides(y)?;
-    let mut areas = r.scaled(&r.binary(ElementOp::Add, &left, &right)?, 0.5)?;
+    let mut areas = r.scaled(&r.add(&left, &right)?, 0.5)?;
     if let Some(x) = x {
         let (from, to) = sides(x)?;
-        areas = r.binary(ElementOp::Mul, &areas, &r.binary(ElementOp::Sub, &to, &from)?)?;
+        areas = r.mul(&areas, &r.sub(&to, &from)?)?;
     }
     r.padded(&r.scan(&areas, ScanOp::Sum, dim, false)?, dim, 1, 0)
 }

@@ -12,22 +12,3 @@ mod softmax;
 
 pub use curves::meshgrid;
 pub use sets::Unique;
-
-use super::handle::Array;
-use super::record::{At, cast_in};
-use super::strict;
-use super::tape::Home;
-use crate::error::Result;
-use crate::graph::DType;
-use std::sync::Arc;
-
-/// The array in the float dtype in which its statistics are computed: its own, or f64 for integers and bools.
-///
-/// # Errors
-/// `ErrorKind::DType` where strict promotion refuses the conversion; the fault of recording it.
-fn floats(home: &Arc<Home>, array: &Array, at: At) -> Result<Array> {
-    let dtype = array.dtype()?;
-    let float = if dtype.is_float() { dtype } else { DType::F64 };
-    strict::converted(home, dtype, float)?;
-    cast_in(home, array, float, at).checked()
-}

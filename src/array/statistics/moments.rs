@@ -1,10 +1,9 @@
 //! Covariances and correlations of the columns of matrices.
 
-use super::floats;
 use crate::array::handle::Array;
-use crate::array::record::{At, derive};
+use crate::array::record::{At, as_floats, derive};
+use crate::array::recorder::Recorder;
 use crate::array::watch::noted_as;
-use crate::array::watch::recorder::Recorder;
 use crate::error::Result;
 use crate::graph::{ElementOp, Meta, Nan, Op, ReduceOp};
 use std::panic::Location;
@@ -30,7 +29,7 @@ impl Array {
         products_of_columns(self, "cov", Location::caller(), |r, _, centred| {
             let product = r.matmul(&r.transpose(centred)?, centred)?;
             let n = centred.shape()?.dim(0);
-            r.binary(ElementOp::Div, &product, (n.max(2) - 1) as f64)
+            r.div(&product, (n.max(2) - 1) as f64)
         })
     }
 
@@ -54,7 +53,7 @@ impl Array {
             let is_constant = r.reduce(&equals, ReduceOp::All, 1, Nan::Include)?;
             let norm = r.reduce(centred, ReduceOp::Norm, 1, Nan::Include)?;
             let norm = r.select(&is_constant, f64::NAN, &norm)?;
-            let unit = r.binary(ElementOp::Div, centred, &norm)?;
+            let unit = r.div(centred, &norm)?;
             let product = r.matmul(&r.transpose(&unit)?, &unit)?;
             r.apply(ElementOp::Clamp, &mut [(&product).into(), (-1.0).into(), 1.0.into()])
         })
@@ -69,7 +68,7 @@ fn products_of_columns(
     record: impl FnOnce(&Recorder<'_>, &Array, &Array) -> Result<Array>,
 ) -> Array {
     derive(&[array], name, at, |home, metas| {
-        let (x, r) = (floats(home, array, at)?, Recorder { home, at });
+        let (x, r) = (as_floats(home, array, at)?, Recorder { home, at });
         let (n, p) = (metas[0].shape.dim(0), metas[0].shape.dim(1));
         let meta = Meta { dtype: x.dtype()?, shape: metas[0].shape.with_dim(0, p)? };
         if meta.elements() == 0 {
@@ -80,10 +79,10 @@ fn products_of_columns(
             return Ok(noted_as(home, nothing, &[&x], r.full(meta, f64::NAN)?, at));
         }
         let mean = |x: &Array| r.reduce(x, ReduceOp::Mean, 1, Nan::Include);
-        let near = r.binary(ElementOp::Sub, &x, &mean(&x)?)?;
+        let near = r.sub(&x, &mean(&x)?)?;
         // What is left of a large mean by its rounding; to watches it is the zero that it is without rounding.
         let rest = r.constant(|| mean(&near))?;
-        let centred = r.binary(ElementOp::Sub, &near, &rest)?;
+        let centred = r.sub(&near, &rest)?;
         record(&r, &x, &centred)
     })
 }

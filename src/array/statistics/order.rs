@@ -1,12 +1,11 @@
 //! What lies where in the sorted lines of an array: medians, quantiles, modes, greatest elements.
 
-use super::floats;
 use crate::array::handle::Array;
-use crate::array::record::{At, derive};
+use crate::array::record::{At, as_floats, derive};
+use crate::array::recorder::Recorder;
 use crate::array::watch::noted_as;
-use crate::array::watch::recorder::Recorder;
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{DType, ElementOp, Meta, Nan, Op, ReduceOp, ScanOp};
+use crate::graph::{ElementOp, Meta, Nan, Op, ReduceOp, ScanOp};
 use std::panic::Location;
 
 impl Array {
@@ -112,7 +111,7 @@ impl Array {
                 return Err(Error::new(ErrorKind::Index, message));
             }
             let r = Recorder { home, at };
-            r.part(&order(&r, self, dim, largest)?, dim, 0, k)
+            r.part(&r.order(self, dim, largest)?, dim, 0, k)
         });
         let values = derive(&[self, &places], "top_k", at, |home, metas| {
             let meta = Meta { dtype: metas[0].dtype, shape: metas[1].shape.clone() };
@@ -122,18 +121,9 @@ impl Array {
     }
 }
 
-/// The positions (u32) of the sorted elements of each line; equal ones keep their order.
-pub(super) fn order(r: &Recorder<'_>, array: &Array, dim: usize, descending: bool) -> Result<Array> {
-    let meta = Meta { dtype: DType::U32, shape: array.shape()?.clone() };
-    match meta.shape.dim(dim) {
-        0 | 1 => r.zeros(meta),
-        _ => r.op(Op::ArgSort { dim: dim as u8, descending }, &[array], meta),
-    }
-}
-
 /// The sorted elements of each line, NaN last.
 pub(super) fn sorted(r: &Recorder<'_>, array: &Array, dim: usize) -> Result<Array> {
-    let order = order(r, array, dim, false)?;
+    let order = r.order(array, dim, false)?;
     r.op(Op::TakeAlong { dim: dim as u8 }, &[array, &order], array.meta()?.clone())
 }
 
@@ -143,7 +133,7 @@ fn quantiles(array: &Array, q: &[f64], dim: usize, name: &'static str, at: At) -
         if let Some(q) = q.iter().find(|q| !(0.0..=1.0).contains(*q)) {
             return Err(Error::new(ErrorKind::Argument, format!("a quantile lies from 0 to 1, and this is {q}")));
         }
-        let (x, r) = (floats(home, array, at)?, Recorder { home, at });
+        let (x, r) = (as_floats(home, array, at)?, Recorder { home, at });
         let meta = Meta { dtype: x.dtype()?, shape: metas[0].shape.with_dim(dim, q.len())? };
         let extent = metas[0].shape.dim(dim);
         if meta.elements() == 0 {
@@ -156,20 +146,11 @@ fn quantiles(array: &Array, q: &[f64], dim: usize, name: &'static str, at: At) -
         let sorted = sorted(&r, &x, dim)?;
         let found =
             q.iter().map(|q| at_place(&r, &sorted, dim, q * (extent - 1) as f64)).collect::<Result<Vec<_>>>()?;
-        let found = joined(&r, found, dim)?;
+        let found = r.join(dim, &found.iter().collect::<Vec<_>>())?;
         // NaN is sorted behind all numbers.
         let has_nan = r.is_nan(&r.part(&sorted, dim, extent - 1, 1)?)?;
         r.select(&has_nan, f64::NAN, &found)
     })
-}
-
-/// Arrays joined along a dimension, a few at a time.
-fn joined(r: &Recorder<'_>, mut parts: Vec<Array>, dim: usize) -> Result<Array> {
-    while parts.len() > 1 {
-        let groups = parts.chunks(4).map(|group| r.join(dim, &group.iter().collect::<Vec<_>>()));
-        parts = groups.collect::<Result<_>>()?;
-    }
-    parts.pop().ok_or_else(|| Error::new(ErrorKind::Internal, "nothing to join"))
 }
 
 /// What lies at a place of sorted lines, between two elements on a line.
@@ -180,15 +161,15 @@ fn at_place(r: &Recorder<'_>, sorted: &Array, dim: usize, place: f64) -> Result<
         return Ok(low);
     }
     let high = r.part(sorted, dim, below as usize + 1, 1)?;
-    let rise = r.binary(ElementOp::Sub, &high, &low)?;
+    let rise = r.sub(&high, &low)?;
     // From the nearer end, so that what is found never lies beyond the other.
     let between = match share < 0.5 {
-        true => r.binary(ElementOp::Add, &low, &r.scaled(&rise, share)?)?,
-        false => r.binary(ElementOp::Sub, &high, &r.scaled(&rise, 1.0 - share)?)?,
+        true => r.add(&low, &r.scaled(&rise, share)?)?,
+        false => r.sub(&high, &r.scaled(&rise, 1.0 - share)?)?,
     };
     // The rise is infinite beside infinities, and between numbers near both ends of the dtype's range.
     let finite = r.apply(ElementOp::IsFinite, &mut [(&rise).into()])?;
-    let weighted = r.binary(ElementOp::Add, &r.scaled(&low, 1.0 - share)?, &r.scaled(&high, share)?)?;
+    let weighted = r.add(&r.scaled(&low, 1.0 - share)?, &r.scaled(&high, share)?)?;
     r.select(&finite, &between, &weighted)
 }
 
@@ -211,7 +192,7 @@ fn mode(array: &Array, dim: usize, at: At) -> Array {
         // Where the run of equal elements begins that each element lies in.
         let begins = r.select(&differs, &r.part(&place, dim, 1, extent - 1)?, 0i64)?;
         let begins = r.scan(&r.padded(&begins, dim, 1, 0)?, ScanOp::Max, dim, false)?;
-        let length = r.binary(ElementOp::Sub, &place, &begins)?;
+        let length = r.sub(&place, &begins)?;
         // The first of the greatest ends the first of the longest runs; NaN equals nothing, so its runs have one element
         // and lie behind all others.
         let last = r.reduce(&length, ReduceOp::ArgMax, 1 << dim, Nan::Include)?;

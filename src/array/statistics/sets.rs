@@ -1,11 +1,11 @@
 //! Arrays as sets of their elements.
 
 use super::counts::search;
-use super::order::{order, sorted};
+use super::order::sorted;
 use crate::array::handle::Array;
 use crate::array::index::nonzero;
 use crate::array::record::{At, derive};
-use crate::array::watch::recorder::Recorder;
+use crate::array::recorder::Recorder;
 use crate::error::{Error, Result};
 use crate::graph::{DType, ElementOp, Meta, Op, ScanOp, Shape};
 use std::panic::Location;
@@ -109,7 +109,7 @@ fn runs(array: &Array, at: At) -> Result<Runs> {
         let (r, own) = (Recorder { home: &array.0.home, at }, array.meta()?);
         let count = own.elements();
         let column = r.reshape(array, Shape::new(&[count])?)?;
-        let order = order(&r, &column, 0, false)?;
+        let order = r.order(&column, 0, false)?;
         let sorted = r.taken(&column, 0, &order)?;
         let one = Meta { dtype: DType::Bool, shape: Shape::new(&[count.min(1)])? };
         let begins = match count {
@@ -140,9 +140,9 @@ impl Runs {
             1 => end,
             _ => r.join(0, &[&r.part(starts, 0, 1, found - 1)?, &end])?,
         };
-        let counts = r.binary(ElementOp::Sub, &ends, starts)?;
+        let counts = r.sub(&ends, starts)?;
         let numbers = r.scan(&r.cast(&self.begins, DType::U32)?, ScanOp::Sum, 0, false)?;
-        let numbers = r.binary(ElementOp::Sub, &numbers, 1i64)?;
+        let numbers = r.sub(&numbers, 1i64)?;
         let column = numbers.meta()?.clone();
         let placed =
             r.op(Op::AssignIndex { dim: None }, &[&r.zeros(column.clone())?, &self.order, &numbers], column)?;

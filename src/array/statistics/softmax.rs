@@ -1,9 +1,8 @@
 //! Exponentials over their sum.
 
-use super::floats;
 use crate::array::handle::Array;
-use crate::array::record::{At, derive};
-use crate::array::watch::recorder::Recorder;
+use crate::array::record::{At, as_floats, derive};
+use crate::array::recorder::Recorder;
 use crate::error::Result;
 use crate::graph::{DimSet, ElementOp, Nan, ReduceOp};
 use std::panic::Location;
@@ -29,7 +28,7 @@ impl Array {
         of_lines(self, dim, "softmax", Location::caller(), |r, shifted, dims| {
             let powers = r.apply(ElementOp::Exp, &mut [shifted.into()])?;
             let sum = r.reduce(&powers, ReduceOp::Sum, dims, Nan::Include)?;
-            r.binary(ElementOp::Div, &powers, &sum)
+            r.div(&powers, &sum)
         })
     }
 
@@ -49,7 +48,7 @@ impl Array {
         of_lines(self, dim, "log_softmax", Location::caller(), |r, shifted, dims| {
             let powers = r.apply(ElementOp::Exp, &mut [shifted.into()])?;
             let sum = r.reduce(&powers, ReduceOp::Sum, dims, Nan::Include)?;
-            r.binary(ElementOp::Sub, shifted, &r.apply(ElementOp::Log, &mut [(&sum).into()])?)
+            r.sub(shifted, &r.apply(ElementOp::Log, &mut [(&sum).into()])?)
         })
     }
 }
@@ -65,12 +64,12 @@ fn of_lines(
 ) -> Array {
     derive(&[array], name, at, |home, metas| {
         metas[0].shape.has_axis(dim)?;
-        let (x, r) = (floats(home, array, at)?, Recorder { home, at });
+        let (x, r) = (as_floats(home, array, at)?, Recorder { home, at });
         if metas[0].elements() == 0 {
             return Ok(x);
         }
         let dims: DimSet = 1 << dim;
         let greatest = r.constant(|| r.reduce(&x, ReduceOp::Max, dims, Nan::Omit))?;
-        record(&r, &r.binary(ElementOp::Sub, &x, &greatest)?, dims)
+        record(&r, &r.sub(&x, &greatest)?, dims)
     })
 }

@@ -1,10 +1,10 @@
 //! Functions with derivatives of their own: rules that a program writes, parts that are computed again, constants.
 
 use super::log::{Pause, has_derivatives, is_same};
-use super::recorder::Recorder;
 use super::{Watch, Watchable};
 use crate::array::handle::Array;
 use crate::array::record::{At, Input, node};
+use crate::array::recorder::Recorder;
 use crate::array::session::Session;
 use crate::array::tape::Home;
 use crate::error::{Error, ErrorKind, Result};

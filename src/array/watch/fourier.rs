@@ -5,9 +5,9 @@
 
 use super::log::Step;
 use super::pull::{Shares, Steps};
-use super::recorder::Recorder;
 use super::reductions::not_written;
 use crate::array::handle::Array;
+use crate::array::recorder::Recorder;
 use crate::error::Result;
 use crate::graph::{ElementOp, Fourier, Meta, Op, Parts, Spectrum};
 

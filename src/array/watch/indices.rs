@@ -3,9 +3,9 @@
 //! Must hold: what arrives at one element from several indices is added in an order that depends on the indices alone:
 //! they are sorted, equal ones are added up in a tree, and the sums are written to their places.
 
-use super::recorder::Recorder;
-use super::scans::sums_by_label;
 use crate::array::handle::Array;
+use crate::array::recorder::Recorder;
+use crate::array::runs::sorted;
 use crate::error::Result;
 use crate::graph::gradient::Indexing;
 use crate::graph::{DType, DimSet, ElementOp, Meta, Op, Shape};
@@ -59,14 +59,9 @@ fn added_along(
     dim: usize,
     is_order: bool,
 ) -> Result<Array> {
-    let count = index.elements()?;
     let (mut sums, mut places) = (above.clone(), index.clone());
-    if count > 1 && !is_order {
-        let order = Meta { dtype: DType::U32, shape: index.shape()?.clone() };
-        let order = r.op(Op::ArgSort { dim: 0, descending: false }, &[index], order)?;
-        places = r.taken(index, 0, &order)?;
-        let labels = r.reshape(&places, Shape::scalar().with_dim(dim, count)?)?;
-        sums = sums_by_label(r, &r.taken(above, dim, &order)?, &labels, dim, false)?;
+    if index.elements()? > 1 && !is_order {
+        (places, sums) = sorted(r, ElementOp::Add, index, above, dim, false)?;
     }
     // The last of equal indices has the sum of all, and wins.
     let by = if dim == 0 && meta.shape.dim(1) == 1 && meta.shape.rank() == 2 { None } else { Some(dim as u8) };

@@ -7,10 +7,10 @@
 use super::log::{Source, Step};
 use super::pull::{Shares, Steps};
 use super::push::{Tangents, tangent_of};
-use super::recorder::Recorder;
 use super::reductions::not_written;
 use crate::array::handle::Array;
 use crate::array::linear::part;
+use crate::array::recorder::Recorder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, ElementOp, LinearOp, Meta, Op, Shape, Triangle};
 use std::ops::{Deref, Range};

@@ -115,14 +115,14 @@ enum Paused {
 }
 
 /// As long as it lives, some watches note nothing of what this thread records.
-pub(super) struct Pause(());
+pub(in crate::array) struct Pause(());
 
 /// The number of the next watch of the process.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 impl Pause {
     /// Pauses one watch on this thread.
-    pub fn only(log: &Log) -> Pause {
+    pub(super) fn only(log: &Log) -> Pause {
         Pause::begin(Paused::Only(log.id))
     }
 

@@ -8,7 +8,7 @@
 //! Invariants: WATCH-1 to WATCH-3 (`log`), PULL-1 to PULL-3 (`pull`), PUSH-1 (`push`).
 //!
 //! How to read: `log` is what is noted; `pull` walks it backwards, `push` forwards; `partials`, `reductions`, `scans`,
-//! `indices`, `fourier`, `linear` and `spectra` are the rules, written with the ops of `recorder`; `custom` has the
+//! `indices`, `fourier`, `linear` and `spectra` are the rules, written with a `Recorder` (`array/recorder.rs`); `custom` has the
 //! program's own rules.
 
 mod custom;
@@ -19,25 +19,24 @@ mod log;
 mod partials;
 mod pull;
 mod push;
-pub(super) mod recorder;
 mod reductions;
 mod scans;
 mod spectra;
 
 use super::handle::Array;
 use super::record::{At, may_meet};
+use super::recorder::Recorder;
 use super::session::Session;
 use super::tape::Home;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Meta, rules};
 use log::Log;
 use push::Tangents;
-use recorder::Recorder;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-pub(super) use log::{Watches, noted_as};
+pub(super) use log::{Pause, Watches, noted_as};
 
 mod sealed {
     pub trait Sealed {}

@@ -3,9 +3,9 @@
 //! In: a partial derivative of the table, the op's arguments and value, and what arrives from above. Out: their product.
 //! Must hold: nothing is multiplied by 0 or 1: what is not chosen by a mask is 0, whatever arrives (an infinity, NaN).
 
-use super::recorder::Recorder;
 use crate::array::handle::Array;
 use crate::array::operand::Operand;
+use crate::array::recorder::Recorder;
 use crate::error::Result;
 use crate::graph::table::{DTypeRule, Expr, Factor};
 use crate::graph::{DType, ElementOp, Scalar};

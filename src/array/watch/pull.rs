@@ -10,9 +10,9 @@
 use super::indices;
 use super::log::{Leading, Log, Made, Pause, Source, Step};
 use super::partials::{Partial, Term};
-use super::recorder::Recorder;
 use super::reductions::{Folding, not_written};
 use crate::array::handle::Array;
+use crate::array::recorder::Recorder;
 use crate::array::tape::Home;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::gradient::GradientRule;

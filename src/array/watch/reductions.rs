@@ -3,9 +3,9 @@
 
 use super::log::Step;
 use super::pull::Steps;
-use super::recorder::Recorder;
 use super::scans::Scan;
 use crate::array::handle::Array;
+use crate::array::recorder::Recorder;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::gradient::FoldRule;
 use crate::graph::rules::has_dim;

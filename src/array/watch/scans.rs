@@ -1,13 +1,10 @@
 //! Derivatives of scans, and sums over the elements of a line that share a label.
 
-use super::recorder::Recorder;
 use super::reductions::Folded;
 use crate::array::handle::Array;
+use crate::array::runs::combined;
 use crate::error::Result;
 use crate::graph::{DType, ElementOp, Nan, Op, ScanOp};
-
-/// Elements that a pass of [`sums_by_label`] adds up.
-const FAN_IN: usize = 4;
 
 /// A scan of an array.
 pub(super) struct Scan<'a> {
@@ -39,7 +36,7 @@ impl Scan<'_> {
             }
             ScanOp::Min | ScanOp::Max => {
                 let records = self.records()?;
-                let sums = sums_by_label(r, above, &records.latest, self.dim, !self.reverse)?;
+                let sums = combined(r, ElementOp::Add, above, &records.latest, self.dim, !self.reverse)?;
                 r.select(&records.is_record, &sums, 0.0)
             }
         }
@@ -134,36 +131,4 @@ struct Records {
     is_record: Array,
     /// The place of the latest record (u32), counted in the direction of the scan.
     latest: Array,
-}
-
-/// For each element the sum of those of its line, from itself to the end (`from_end`) or to the beginning, that have its
-/// label; equal labels are neighbours. A tree of passes adds up: the order of additions depends on sizes alone.
-pub(super) fn sums_by_label(
-    r: &Recorder<'_>,
-    values: &Array,
-    labels: &Array,
-    dim: usize,
-    from_end: bool,
-) -> Result<Array> {
-    let extent = values.shape()?.dim(dim);
-    let mut sums = values.clone();
-    let mut reach = 1;
-    while reach < extent {
-        let mut next = sums.clone();
-        for shift in (1..FAN_IN).map(|k| k * reach).take_while(|&shift| shift < extent) {
-            let (label, sum) = (shifted(r, labels, dim, shift, from_end)?, shifted(r, &sums, dim, shift, from_end)?);
-            let same = r.binary(ElementOp::Eq, &label, labels)?;
-            next = r.add(&next, &r.select(&same, &sum, 0.0)?)?;
-        }
-        sums = next;
-        reach *= FAN_IN;
-    }
-    Ok(sums)
-}
-
-/// The array moved along a dimension, towards its beginning or its end, with zeros behind what moved.
-fn shifted(r: &Recorder<'_>, array: &Array, dim: usize, by: usize, to_beginning: bool) -> Result<Array> {
-    let (from, before, behind) = if to_beginning { (by, 0, by) } else { (0, by, 0) };
-    let kept = r.part(array, dim, from, array.shape()?.dim(dim) - by)?;
-    r.padded(&kept, dim, before, behind)
 }

@@ -3,12 +3,13 @@
 //!
 //! In: arrays without faults. Out: arrays without faults, or the error of the op that could not be recorded.
 
-use super::log::{Pause, noted_as};
 use crate::array::handle::Array;
 use crate::array::operand::Operand;
 use crate::array::record::{At, Input, apply, cast_in, node};
-use crate::array::structure::{matmul, transposed_order, whole, zeros};
+use crate::array::reduce::products_dtype;
+use crate::array::structure::{join, matmul, transposed_order, whole, zeros};
 use crate::array::tape::Home;
+use crate::array::watch::{Pause, noted_as};
 use crate::error::Result;
 use crate::graph::rules::{self, has_dim};
 use crate::graph::{DType, DimSet, ElementOp, Meta, Nan, Op, ReduceOp, Scalar, ScanOp, Shape, SliceDim, View};
@@ -199,8 +200,23 @@ impl Recorder<'_> {
         self.permute(array, &transposed_order(array.shape()?))
     }
 
+    /// Two arrays in the float dtype in which their products are summed, by the op `name`.
+    pub fn factors(&self, name: &'static str, [a, b]: [&Array; 2], metas: &[&Meta]) -> Result<[Array; 2]> {
+        let dtype = products_dtype(self.home, name, metas)?;
+        Ok([self.cast(a, dtype)?, self.cast(b, dtype)?])
+    }
+
     pub fn matmul(&self, a: &Array, b: &Array) -> Result<Array> {
         matmul(a, b, self.at).checked()
+    }
+
+    /// The positions (u32) of the sorted elements of each line; equal ones keep their order.
+    pub fn order(&self, array: &Array, dim: usize, descending: bool) -> Result<Array> {
+        let meta = Meta { dtype: DType::U32, shape: array.shape()?.clone() };
+        match meta.shape.dim(dim) {
+            0 | 1 => self.zeros(meta),
+            _ => self.op(Op::ArgSort { dim: dim as u8, descending }, &[array], meta),
+        }
     }
 
     pub fn slice(&self, array: &Array, dims: &[SliceDim]) -> Result<Array> {
@@ -216,13 +232,9 @@ impl Recorder<'_> {
     pub fn join(&self, dim: usize, parts: &[&Array]) -> Result<Array> {
         let shapes = parts.iter().map(|part| part.shape()).collect::<Result<SmallVec<[&Shape; 4]>>>()?;
         let meta = Meta { dtype: parts[0].dtype()?, shape: rules::joined(&shapes, dim)? };
-        let filled = parts.iter().zip(&shapes).filter(|(_, shape)| shape.elements() > 0).map(|(part, _)| *part);
-        let filled: SmallVec<[&Array; 4]> = filled.collect();
-        match filled[..] {
-            [] => self.zeros(meta),
-            [one] => Ok(one.clone()),
-            _ => self.op(Op::Cat { dim: dim as u8 }, &filled, meta),
-        }
+        let filled = parts.iter().zip(&shapes).filter(|(_, shape)| shape.elements() > 0);
+        let filled = filled.map(|(part, _)| (*part).clone()).collect();
+        join(self.home, dim, filled, meta, self.at)?.checked()
     }
 
     /// The array with zeros before and behind it along a dimension.
