@@ -40,7 +40,7 @@ impl Options {
     }
 }
 
-/// Where an operand's numbers lie when the bench records its first use.
+/// The memory that holds an operand's elements when the bench records the first op that reads it.
 #[derive(Clone, Copy, PartialEq)]
 enum Home {
     /// In a vector that the program gave to `Session::from_vec`.

@@ -100,7 +100,8 @@ impl Model {
         Ok(total / batches)
     }
 
-    /// Returns the share of `digits` whose label the model predicts, as an array that is not computed yet.
+    /// Records the accuracy of the model on `digits`: an array of one element, the number of digits whose label the model
+    /// predicts divided by the number of all digits.
     ///
     /// # Errors
     /// The fault that the arrays of `digits` or the parameters carry.

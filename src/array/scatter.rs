@@ -117,7 +117,7 @@ scatters! {
     scatter_max_dim => Max;
 }
 
-/// What a scatter does.
+/// The parameters of a scatter.
 #[derive(Clone, Copy)]
 pub(super) struct How {
     /// How an element and a value are combined: `Add`, `Mul`, `Min` or `Max`.

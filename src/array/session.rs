@@ -87,7 +87,7 @@ impl Session {
         self.home().link.counters.ran_elsewhere(reason, ops);
     }
 
-    /// Another handle of the session whose state is `home`.
+    /// Makes a handle of an open session from the session's state, and counts the handle among its users.
     pub(super) fn of(home: &Arc<Home>) -> Session {
         home.users.fetch_add(1, Ordering::Relaxed);
         Session { home: home.clone() }

@@ -101,20 +101,20 @@ impl Total {
 
     /// The number of further nodes for which there is room.
     pub fn left(&self) -> u64 {
-        match self.closed.load(SeqCst) {
-            true => u64::MAX,
-            false => self.limit.left(self.nodes.load(SeqCst), self.bytes.load(SeqCst)),
-        }
+        self.left_of(self.limit)
     }
 
     /// The same for a session without ops in the ring. An eighth of the limit is reserved for the other sessions, so
     /// that a program that has begun to record a request can finish it (GATE-3).
     pub fn left_for_newcomers(&self) -> u64 {
         let Room { nodes, bytes } = self.limit;
-        let most = Room { nodes: nodes - nodes / RESERVED_SHARE, bytes: bytes - bytes / RESERVED_SHARE };
+        self.left_of(Room { nodes: nodes - nodes / RESERVED_SHARE, bytes: bytes - bytes / RESERVED_SHARE })
+    }
+
+    fn left_of(&self, limit: Room) -> u64 {
         match self.closed.load(SeqCst) {
             true => u64::MAX,
-            false => most.left(self.nodes.load(SeqCst), self.bytes.load(SeqCst)),
+            false => limit.left(self.nodes.load(SeqCst), self.bytes.load(SeqCst)),
         }
     }
 
@@ -312,6 +312,11 @@ mod tests {
     use super::*;
     use futures::FutureExt;
 
+    /// How many of these futures are ready.
+    fn woken(waiting: &mut [Woken]) -> usize {
+        waiting.iter_mut().filter_map(|waits| waits.now_or_never()).count()
+    }
+
     #[test]
     fn bytes_leave_with_the_nodes_of_their_segment() {
         let mut inside = Inside::default();
@@ -352,7 +357,6 @@ mod tests {
         let gate = Gate::new(total.clone());
         gate.enter(100, 0);
         let mut waiting: Vec<Woken> = (0..10).map(|_| total.wait(true)).collect();
-        let woken = |waiting: &mut Vec<Woken>| waiting.iter_mut().filter_map(|w| w.now_or_never()).count();
         gate.leave(1);
         assert_eq!(woken(&mut waiting), WOKEN_AT_ONCE);
         waiting.drain(..WOKEN_AT_ONCE);
@@ -372,7 +376,6 @@ mod tests {
         drop(given_up);
         gate.leave(5);
         assert!(begun.now_or_never().is_some(), "there is room for it");
-        let woken = |waiting: &mut Vec<Woken>| waiting.iter_mut().filter_map(|w| w.now_or_never()).count();
         assert_eq!(woken(&mut newcomers), 0, "what is left is not for them");
         gate.leave(6);
         assert_eq!(woken(&mut newcomers), WOKEN_AT_ONCE);

@@ -19,6 +19,7 @@ use crate::graph::{Arg, Check, DType, Meta, Node, OpClass, Reads};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
+use why::Hindrance;
 
 /// Fewest nodes of a loop that becomes a kernel of its own: as many as four ordinary kernels hold. A loop's kernel
 /// reads its initial values from memory, and ops on its result are left to another kernel.
@@ -289,26 +290,41 @@ impl Finder<'_> {
 
     /// How many turns from `first` on are a loop (LOOP-1, LOOP-2), at most.
     fn longest(&self, first: usize, period: usize, most: usize) -> Option<usize> {
-        let carries = self.carries(first, period)?;
-        let shape = &self.nodes[first + carries[0]].meta.shape;
-        let elements = shape.elements() as u64;
-        let is_in_shape = |n: usize| self.nodes[n].meta.shape == *shape || self.nodes[n].is_number;
-        if !(first..first + period).all(is_in_shape) || elements < 2 || !self.binds(first, period, &carries) {
-            return None;
-        }
+        let carries = self.body(first, period).ok()?;
+        let elements = self.nodes[first + carries[0]].meta.shape.elements() as u64;
         let by_work = (LOOP_WORK_MAX / elements.saturating_mul(period as u64)).max(TURNS_MIN as u64) as usize;
         let most = most.min(LOOP_NODES_MAX / period).min(by_work);
-        let is_within = |n: usize, end: usize| self.nodes[n].last_user.is_some_and(|last| last < end);
-        let is_hidden = |turn: &usize| {
-            let begin = first + turn * period;
-            (begin..begin + period).all(|n| is_within(n, begin + 2 * period))
-        };
+        let is_hidden = |turn: &usize| self.seen(first + turn * period, period).is_none();
         // The first turn of which something else is seen is the last one, if all of that is carried.
         let hidden = (0..most - 1).take_while(is_hidden).count();
         let end = first + (hidden + 1) * period;
-        let shows_carried = (0..period).all(|q| carries.contains(&q) || is_within(end - period + q, end));
+        let shows_carried = (0..period).all(|q| carries.contains(&q) || self.is_within(end - period + q, end));
         let turns = if shows_carried { hidden + 1 } else { hidden };
         (turns >= TURNS_MIN).then_some(turns)
+    }
+
+    /// The places of the carried values in the body that begins at `first`; or the first condition of a loop's kernel
+    /// that the body does not meet.
+    fn body(&self, first: usize, period: usize) -> Result<Vec<usize>, Hindrance> {
+        let carries = self.carries(first, period).ok_or(Hindrance::NotCarried)?;
+        let shape = &self.nodes[first + carries[0]].meta.shape;
+        let is_in_shape = |n: &usize| self.nodes[*n].meta.shape == *shape || self.nodes[*n].is_number;
+        match (first..first + period).find(|n| !is_in_shape(n)) {
+            Some(n) => Err(Hindrance::Shape(n)),
+            None if shape.elements() < 2 => Err(Hindrance::Single),
+            None if !self.binds(first, period, &carries) => Err(Hindrance::Bindings),
+            None => Ok(carries),
+        }
+    }
+
+    /// A value of the turn that begins at `begin` that others than this turn and the next one read.
+    fn seen(&self, begin: usize, period: usize) -> Option<usize> {
+        (begin..begin + period).find(|&n| !self.is_within(n, begin + 2 * period))
+    }
+
+    /// Whether all that read the value of node `n` lie before node `end`.
+    fn is_within(&self, n: usize, end: usize) -> bool {
+        self.nodes[n].last_user.is_some_and(|last| last < end)
     }
 
     /// The nodes of a body whose values the next turn reads, by their places in it; `None` where the first turn is not made

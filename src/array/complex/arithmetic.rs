@@ -130,8 +130,8 @@ fn div(here: Here, x: &ComplexArray, y: &ComplexOperand<'_>) -> ComplexArray {
     let [size_c, size_d] = [c, d].map(|part| here.one(ElementOp::Abs, part));
     let wide = here.two(ElementOp::Ge, &size_c, &size_d);
     let (greater, lesser) = (here.select(&wide, c, d), here.select(&wide, d, c));
-    // Where both parts of the divisor have the same size, the ratio is 1 or -1 (0 for zeros) without a division: 0 / 0
-    // and inf / inf would be NaN.
+    // If `size_c` equals `size_d`, the signs of `c` and `d` give the ratio: 1, -1, or 0 for zeros. A division would give
+    // NaN for two zeros and for two infinities.
     let equal = here.two(ElementOp::Eq, &size_c, &size_d);
     let signs = here.mul(&here.one(ElementOp::Sign, c), here.one(ElementOp::Sign, d));
     let ratio = here.select(&equal, &signs, here.div(&lesser, &greater));

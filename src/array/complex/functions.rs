@@ -54,7 +54,8 @@ impl ComplexArray {
         log(Here(Location::caller()), self)
     }
 
-    /// The square root whose real part is not negative. Of subnormal numbers it has few correct digits.
+    /// The square root whose real part is not negative. The result has few correct digits where both parts of the operand
+    /// are subnormal numbers.
     #[track_caller]
     pub fn sqrt(&self) -> ComplexArray {
         let here = Here(Location::caller());
@@ -63,7 +64,7 @@ impl ComplexArray {
         let root = here.one(E::Sqrt, &here.add(&half(&here.one(E::Abs, &self.re)), &size));
         let infinite = here.one(E::IsInf, &self.im);
         let root = here.select(&infinite, f64::INFINITY, &root);
-        // Where the root is 0 or the imaginary part is infinite, the other part of the result is the imaginary part itself.
+        // `other` is `im / (2 root)`. That division would give NaN if `root` is 0 or `im` is infinite; `other` is `im` there.
         let own = here.two(E::Or, &infinite, here.two(E::Eq, &root, 0.0));
         let other = here.select(&own, &self.im, here.div(&half(&self.im), &root));
         let left = here.two(E::And, &here.two(E::Lt, &self.re, 0.0), here.one(E::Not, &infinite));
@@ -124,7 +125,7 @@ impl ComplexArray {
         // The product with an infinite logarithm has parts that are no numbers.
         let zero = here.two(E::And, &here.two(E::Eq, &self.re, 0.0), here.two(E::Eq, &self.im, 0.0));
         let (real, unit) = other.real_part_and_zero(here, &self.re);
-        // Of the base's dtype: a choice between two plain numbers would be f64.
+        // `infinite` has the dtype of the base: `select` of two plain numbers would give an f64 array.
         let infinite = here.number(&self.re, f64::INFINITY);
         let of_zero = here.select(&here.two(E::Lt, &real, 0.0), &infinite, 0.0);
         let re = here.select(&unit, 1.0, here.select(&zero, &of_zero, &power.re));

@@ -1,4 +1,4 @@
-//! Where values lie among sorted ones, and how many lie where.
+//! Binary search in sorted arrays, and counts: histograms, frequencies of integers, sums by group.
 
 use super::order::sorted;
 use crate::array::ensure::ensure;
@@ -11,9 +11,9 @@ use crate::graph::{DType, ElementOp, Meta, Nan, Op, ReduceOp, Shape, rules};
 use std::panic::Location;
 
 impl Array {
-    /// Where each value would be inserted into this sorted array so that it stays sorted: before equal elements, or behind
-    /// them (`right`). Positions are 0-based (u32) and count this array's elements in column-major order, from 0 to their
-    /// number; the result has the shape of `values`.
+    /// For each element of `values`, the position at which inserting it keeps this sorted array sorted: the number of
+    /// elements that are less than it, or with `right` the number that are less or equal. The positions (u32) are linear
+    /// ones in column-major order; the result has the shape of `values`.
     ///
     /// The elements must lie in ascending order, NaN last, as [`Array::sort`] leaves them: of others, the result is some
     /// position. A value that is NaN belongs before (behind) the NaN of this array. Dtypes may differ: numbers are compared
@@ -102,9 +102,10 @@ impl Array {
         })
     }
 
-    /// The sums of the values whose index in this array (of integers, from 0 to `bins - 1`) is the same: a column of `bins`
-    /// elements of the values' dtype (f64 of bools), 0 where there is no value. There are as many values as indices, or one
-    /// for all. All else is as in [`Array::scatter_add`].
+    /// Sums of `values` by group. This array holds the number of each value's group, an integer from 0 to `bins - 1`; the
+    /// result is a column of `bins` sums in the values' dtype (f64 if they are bools), and a group without values has the
+    /// sum 0. `values` has as many elements as this array, or one element, which serves for all. Errors, order and accuracy
+    /// are those of [`Array::scatter_add`].
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;

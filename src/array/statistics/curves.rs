@@ -63,9 +63,12 @@ impl Array {
         })
     }
 
-    /// The polynomial with these coefficients, that of the highest power first, at each element; the result has this array's
-    /// shape. Dtypes mix as in a product, whose integers and bools are converted to f64. Without coefficients it is zero. It is computed by Horner's rule: for
-    /// n coefficients the error is at most 2 n eps times the sum of the magnitudes of the terms.
+    /// The values of a polynomial at the elements of this array; the result has this array's shape. `coefficients` begins
+    /// with the coefficient of the highest power; without coefficients the polynomial is 0. The result has the dtype of a
+    /// product of both arrays, and f64 if that is no float.
+    ///
+    /// Horner's rule computes the values: for n coefficients the error is at most 2 n eps times the sum of the magnitudes
+    /// of the terms.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;

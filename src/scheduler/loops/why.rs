@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 /// A condition that turns do not meet. Conditions are checked in this order. Nodes are given by their positions among
 /// those that are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Hindrance {
+pub(super) enum Hindrance {
     /// The statement is not recorded at equal distances.
     Irregular,
     /// A turn has too many ops.
@@ -28,10 +28,10 @@ enum Hindrance {
     NotCarried,
     /// This op's value has another shape than what goes from turn to turn.
     Shape(usize),
-    /// A turn reads and writes more arrays than the device binds.
-    Bindings,
     /// The values that go from turn to turn are single numbers.
     Single,
+    /// A turn reads and writes more arrays than the device binds.
+    Bindings,
     /// The program holds or demands this op's value in a turn before the last.
     Seen(usize),
 }
@@ -168,20 +168,13 @@ impl Finder<'_> {
         if start + TURNS_MIN * period > end {
             return None;
         }
-        let Some(carries) = self.carries(start, period) else { return Some(Hindrance::NotCarried) };
-        let shape = &self.nodes[start + carries[0]].meta.shape;
-        let is_in_shape = |n: &usize| self.nodes[*n].meta.shape == *shape || self.nodes[*n].is_number;
-        if let Some(n) = (start..start + period).find(|n| !is_in_shape(n)) {
-            return Some(Hindrance::Shape(n));
+        match self.body(start, period) {
+            Err(hindrance) => Some(hindrance),
+            // Any turn but the last.
+            Ok(_) => {
+                let mut turns = (start..end - period).step_by(period);
+                turns.find_map(|begin| self.seen(begin, period)).map(Hindrance::Seen)
+            }
         }
-        if !self.binds(start, period, &carries) {
-            return Some(Hindrance::Bindings);
-        }
-        if shape.elements() < 2 {
-            return Some(Hindrance::Single);
-        }
-        // The first value of any turn but the last that somebody sees.
-        let is_seen = |&n: &usize| self.nodes[n].last_user.is_none_or(|last| last >= n + 2 * period);
-        (start..end - period).find(is_seen).map(Hindrance::Seen)
     }
 }
