@@ -233,7 +233,7 @@ impl wide::Emit for Folding {
         Some(self.run(ElementOp::Cast, DType::F64, DType::I64, &[HostArg::Block(result.bytes())]).shared())
     }
 
-    fn chooses(&self) -> bool {
+    fn may_depend_on_number(&self) -> bool {
         true
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn reduce(op: ReduceOp, dims: DimSet, nan: Nan, args: &[Known<'_>], m
 
 /// The value of a reduction over no element; `None` for extremes and their positions, which do not exist then.
 pub(crate) fn identity(op: ReduceOp, nan: Nan, dtype: DType) -> Option<Scalar> {
-    op.facts().is_defined_of_nothing.then(|| reduce_values(op, nan, &[], dtype))
+    op.facts().is_defined_when_empty.then(|| reduce_values(op, nan, &[], dtype))
 }
 
 /// The sum of floats; 0 of nothing. Halves are added, so that an element of n passes through at most `8 + 2 log2 n`

@@ -1,67 +1,68 @@
-//! What the column `cost` of the tables of ops means (`graph/table.rs`, `graph/facts.rs`): placement, fusion and the
-//! devices' estimates read it.
+//! Defines what the column `cost` of the op tables means (`graph/table.rs`, `graph/facts.rs`). Placement, fusion and
+//! the devices' estimates read that column.
 //!
-//! In: a cost, numbers of elements. Out: **simple operations**, of which a device does `Costs::f32_gop_per_s` billion a
-//! second where they are on f32: an addition, a product or a comparison of one element is one. Must hold: COSTS-1: a
-//! function of the op and of sizes alone, since placement decides bits.
+//! In: a cost, numbers of elements. Out: **simple operations**. An addition, a product or a comparison of one element
+//! is one simple operation. A device does `Costs::f32_gop_per_s` billion of them a second on f32. Must hold: COSTS-1: a
+//! cost depends on the op and on sizes alone, since placement by costs decides bits.
 //!
-//! Where the numbers come from: from the lines that an op's function takes for an f32, which `kernels::element` records,
-//! and which ranges that exclude each other share: most functions have between one and four times as many lines as they
-//! cost here. `sign`, `round`, `mod`, `pow` and the gamma functions have up to twelve times as many, most of them for
-//! hard cases. A division or a root is one line and counts as five. The test
-//! `the_costs_of_functions_are_of_the_order_of_their_lines` holds the table to that.
+//! The costs are fitted to the number of lines that `kernels::element` records for an op's function on an f32. Most
+//! functions have between one and four times as many lines as they cost here, because some lines serve only one range
+//! of arguments. `sign`, `round`, `mod`, `pow` and the gamma functions have up to twelve times as many lines, most of
+//! them for rare, hard arguments. A division or a root is one line and costs five. The test
+//! `the_costs_of_functions_are_of_the_order_of_their_lines` compares the table with the lines.
 
 use super::{DType, Meta, Op};
 
-/// Simple operations that any instruction of a kernel's IR takes beside what its op costs, but for arithmetic on indices:
-/// on the host it reads and writes a block in cache, on a GPU it is issued, and its loop is kept. Chosen, so
-/// that estimates of kernels of simple ops are right within a factor of two or so on the machines of
+/// Simple operations that each instruction of a kernel's IR takes beside the cost of its op, except for arithmetic on
+/// indices: the host reads and writes a block in cache for it; a GPU issues it and runs its loop. The number is chosen
+/// so that estimates of kernels of simple ops are right within a factor of about two on the machines of
 /// docs/benchmarks.md. It decides when work is sent, and no bit.
 pub const INSTRUCTION: u32 = 1;
 
 /// Simple operations that an addition, a comparison or a move takes.
 pub const SIMPLE: u32 = 1;
-/// The same of a function of the exponential family: a reduction of the range and a polynomial.
+/// Simple operations of a function of the exponential family: a reduction of the range and a polynomial.
 pub const EXPONENTIAL: u32 = 20;
-/// The same of a function of an angle, of a power, and of inverses: two polynomials, or one and a root.
+/// Simple operations of a function of an angle, of a power, or of an inverse function: two polynomials, or one and a
+/// root.
 pub const TRIGONOMETRIC: u32 = 30;
-/// The same of a function of several ranges, each with a polynomial of its own.
+/// Simple operations of a function with several ranges, each of which has its own polynomial.
 pub const SPECIAL: u32 = 60;
-/// The same of a division or a root.
+/// Simple operations of a division or a root.
 pub const DIVISION: u32 = 5;
-/// The same of a random number: ten rounds of Philox give four words, a quarter of some 80 operations.
+/// Simple operations of a random number: ten rounds of Philox give four words, a quarter of some 80 operations.
 pub const RANDOM: u32 = 20;
-/// The same of a normal random number: two such words, a logarithm, a root and an angle for two numbers.
+/// Simple operations of a normal random number: two such words, a logarithm, a root and an angle give two numbers.
 pub const RANDOM_NORMAL: u32 = 60;
 
-/// What computing a value costs.
+/// The cost of computing a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost {
-    /// So many simple operations for each element of the value, or of the longest argument where that is longer.
+    /// This many simple operations for each element of the value, or of the longest argument if that is longer.
     Each(u32),
-    /// As `Each`, for numbers that are drawn: fusion draws them as often as they are read, and never writes them out for
-    /// what they cost.
+    /// As `Each`, for random numbers. Fusion draws them again at each read, and never writes them to memory to save
+    /// this cost.
     Draw(u32),
     /// A product and an addition for each term of each element's sum.
     Product,
-    /// For each element a pass of a merge for each doubling of its line's length, in which the element is compared and
-    /// moved with its index: 8 simple operations a pass.
+    /// Each element takes one pass of a merge for each doubling of its line's length. In a pass the element is
+    /// compared, and moved with its index: 8 simple operations.
     Sort,
-    /// For each element of the matrix, or of the right sides of a system, so many thirds of an operation for each row that
-    /// is eliminated.
+    /// Each element of the matrix, or of a system's right sides, takes this many thirds of an operation for each row
+    /// that is eliminated.
     Elimination {
         /// Thirds of an operation.
         thirds: u32,
     },
-    /// For each element of a transform's lines, a product and two sums of complex numbers for each doubling of the line's
-    /// length, shared by two elements: 5 simple operations.
+    /// Each element of a transform's lines takes a product and two sums of complex numbers for each doubling of the
+    /// line's length, shared by two elements: 5 simple operations.
     Transform,
-    /// For each element that is assigned, 4 simple operations: it claims its place, and is written if it won.
+    /// Each element that is assigned takes 4 simple operations: it claims its place, and is written if its claim wins.
     Assignment,
 }
 
 impl Cost {
-    /// Simple operations for so many elements; `length` is the number of terms of a sum, or the length of a line that
+    /// Simple operations for this many elements; `length` is the number of terms of a sum, or the length of a line that
     /// is sorted or transformed.
     pub fn operations(self, elements: f64, length: u64) -> f64 {
         match self {
@@ -74,7 +75,8 @@ impl Cost {
         }
     }
 
-    /// The weight of an op that is computed again wherever it is read; numbers are drawn again anyway.
+    /// The weight of an op whose value is computed again at each read. Random numbers weigh nothing, because fusion
+    /// draws them again in any case.
     pub fn weight_again(self) -> u32 {
         match self {
             Cost::Draw(_) => 0,
@@ -87,8 +89,8 @@ impl Cost {
         }
     }
 
-    /// Simple operations for an element, sizes aside: what fusion weighs ops by. Library kernels compute nothing again,
-    /// so they count as little as can be.
+    /// The weight of an op in fusion: simple operations for an element, whatever the sizes are. Library kernels weigh
+    /// the least possible, because they never compute a value again.
     pub fn weight(self) -> u32 {
         match self {
             Cost::Each(each) | Cost::Draw(each) => each,
@@ -97,13 +99,13 @@ impl Cost {
     }
 }
 
-/// Simple operations, by the rates at which devices do them: `f64_gop_per_s` and `f32_gop_per_s` of
+/// Simple operations, separated by the rates at which devices do them: `f64_gop_per_s` and `f32_gop_per_s` of
 /// `contract::device::Costs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Work {
-    /// Those whose result is f64.
+    /// Operations whose result is f64.
     pub double: f64,
-    /// All others.
+    /// All other operations.
     pub other: f64,
 }
 
@@ -124,8 +126,8 @@ impl Work {
     }
 }
 
-/// Simple operations that an op takes whose value is `meta`, and which reads `elements` at the most: its own, or those
-/// of an argument. `arg` knows arguments that are arrays.
+/// Simple operations of an op whose value is `meta`. `elements` is the number of elements of the value, or of the
+/// longest argument if that is longer. `arg` returns the dtype and shape of an argument that is an array.
 pub fn operations<'m>(op: &Op, meta: &Meta, elements: usize, arg: impl Fn(usize) -> Option<&'m Meta>) -> f64 {
     let (elements, length) = match op {
         Op::MatMul => (elements, arg(0).map_or(1, |a| a.shape.dim(1).max(1))),

@@ -1,13 +1,14 @@
-//! Facts about ops: one row an op, for every stage that decides by what an op is.
+//! Facts about ops. Each op has one row, which every stage reads that decides by the kind of an op.
 //!
-//! In: an op. Out: its [`Facts`] (a row of [`Op::facts`]), what of it goes into keys of the plan caches ([`Op::hash_structure`],
-//! [`Op::hash_attributes`]) and the error of its checks ([`Op::fault`]); of reductions, scans and library kernels,
-//! `ReduceFacts`, `ScanFacts` and `LibraryFacts` (`graph/facts/parts.rs`). The rows of elementwise ops
-//! (`graph/table.rs`) also say what they compute, their dtypes and their derivatives; the row of [`Op::Apply`] takes its
-//! name, cost and gradient from there.
-//! Must hold: a fact is said here and nowhere else; a stage that needs another fact adds a column, or, where the answer
-//! is the same for almost all ops, a method ([`Op::binds_all_pieces`], [`Op::is_kept_at_once`]). The matches of this
-//! file name every op, so that the compiler asks for the facts of a new one. `graph/costs.rs` says what costs mean,
+//! In: an op. Out: its [`Facts`] (a row of [`Op::facts`]), its part of the keys of the plan caches
+//! ([`Op::hash_structure`], [`Op::hash_attributes`]) and the error of its checks ([`Op::fault`]). Reductions, scans and
+//! library kernels have rows of their own: `ReduceFacts`, `ScanFacts` and `LibraryFacts` (`graph/facts/parts.rs`). The
+//! rows of elementwise ops (`graph/table.rs`) also hold their functions, dtypes and derivatives; the row of
+//! [`Op::Apply`] takes its name, cost and gradient from there.
+//! Must hold: a fact stands here and nowhere else. A stage that needs another fact adds a column, or a method if the
+//! answer is the same for almost all ops ([`Op::binds_all_pieces`], [`Op::is_kept_at_once`]). The matches of this file
+//! name every op, so that the compiler asks for the facts of a new one. `graph/costs.rs` defines costs,
+//! `graph/gradient.rs` defines rules of gradients.
 //! `graph/gradient.rs` what rules of gradients mean.
 
 mod parts;
@@ -23,46 +24,48 @@ use crate::dtype::DType;
 use crate::error::{Error, ErrorKind};
 use std::hash::{Hash, Hasher};
 
-/// What is known of an op, whatever its sizes are.
+/// The facts about an op that do not depend on sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// The name that users know it by.
+    /// The name by which users know the op.
     pub name: &'static str,
-    /// How its value is computed. Read by `fusion/form` for a node's class, by the scheduler for what an op reads and
-    /// writes at a time (`room`), computes as a whole (`passing`) or in a kernel of its own (`placement`).
+    /// How the op's value is computed. Read by `fusion/form` for a node's class, and by the scheduler: how much an op
+    /// reads and writes at a time (`room`), whether it is computed as a whole (`passing`) or in a kernel of its own
+    /// (`placement`).
     pub class: OpClass,
-    /// How each argument is read; the last entry stands for all further ones. Read by `fusion/{in_step,cut,pack,patches}`
-    /// and `scheduler/{room,cut}`.
+    /// How the op reads each argument; the last entry stands for all further arguments. Read by
+    /// `fusion/{in_step,cut,pack,patches}` and `scheduler/{room,cut}`.
     pub reads: &'static [Reads],
-    /// What its scalar arguments are. Read by `array/record` and `fusion/repeat`.
+    /// Whether the op's arguments may be scalars, and whether passes look at their values. Read by `array/record` and
+    /// `fusion/repeat`.
     pub scalars: Scalars,
-    /// What it checks while it is computed. Read by `fusion/{cut,assemble}` and `scheduler/passing`.
+    /// What the op checks while it is computed. Read by `fusion/{cut,assemble}` and `scheduler/passing`.
     pub check: Check,
-    /// What it costs. Read by `scheduler/placement` and `fusion/{cut,share}`.
+    /// What the op costs. Read by `scheduler/placement` and `fusion/{cut,share}`.
     pub cost: Cost,
-    /// How derivatives pass it. Read by `array/watch`.
+    /// How derivatives pass through the op. Read by `array/watch`.
     pub gradient: G,
 }
 
 impl Facts {
-    /// How an argument is read.
+    /// How the op reads the argument `slot`.
     pub fn reads(&self, slot: usize) -> Reads {
         let last = self.reads.len().saturating_sub(1);
         self.reads.get(slot.min(last)).copied().unwrap_or(Reads::Number)
     }
 
-    /// Whether its value is its first argument with a part overwritten, in the same memory where that may be.
+    /// Whether the op's value is its first argument with a part overwritten, in the same memory if possible.
     pub fn overwrites(&self) -> bool {
         self.reads(0) == Reads::Base
     }
 
-    /// Whether computing some of its elements takes all of its arguments, or computes all of it: what anchors a kernel,
-    /// and checks, which are about their whole array.
+    /// Whether the op has to be computed as a whole even if only some of its elements are read. This is true of ops
+    /// that have a kernel of their own, and of checks, which concern their whole array.
     pub fn computes_all(&self) -> bool {
         self.class != OpClass::Element || self.check != Check::Nothing
     }
 
-    /// Whether it is computed inside of other kernels, and checks what it reads.
+    /// Whether the op is computed inside of other kernels and checks what it reads.
     pub fn checks_inline(&self) -> bool {
         self.class == OpClass::Element && self.check != Check::Nothing
     }
@@ -73,51 +76,52 @@ impl Facts {
 pub enum OpClass {
     /// Each element by itself, inside of any kernel.
     Element,
-    /// By folding its operand.
+    /// By a reduction of its operand.
     Reduce,
-    /// By a running fold.
+    /// By a running reduction along a dimension.
     Scan,
     /// By overwriting a slice of its first argument.
     Patch,
-    /// By writing some elements of its operand's shape one after the other.
+    /// By writing the positions of some elements of its operand's shape one after the other.
     Compact,
     /// By a library kernel over buffers.
     Library,
 }
 
-/// At which of an argument's elements an op reads it, to compute one element of its value.
+/// Which elements of an argument an op reads to compute one element of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reads {
     /// The argument is a number.
     Number,
-    /// At the same place in memory order.
+    /// The element at the same place in memory order.
     Same,
-    /// At the same coordinates; extents of 1 expand.
+    /// The element at the same coordinates; extents of 1 expand.
     Expanded,
-    /// At another place; every element is read once.
+    /// An element at another place; each element is read once.
     Moved,
-    /// At another place; some elements are read, each once.
+    /// An element at another place; only some elements are read, each once.
     Part,
-    /// At another place; elements are read several times.
+    /// An element at another place; elements are read several times.
     Repeated,
-    /// At another place, or not at all, where another argument is; every element is read once.
+    /// An element at another place, or none where the element comes from another argument; each element is read once.
     Joined,
-    /// At another place, or not at all; elements may be read several times.
+    /// An element at another place, or none; elements may be read several times.
     Spread,
-    /// At an index that another argument holds.
+    /// The element at an index that another argument holds.
     AtIndex,
-    /// It holds such indices, one for each place along a dimension, or one for each element.
+    /// The argument holds such indices: one for each place along a dimension, or one for each element.
     Index,
-    /// It is what the value was before a part was overwritten: at the same element, by memory order.
+    /// The argument is the value before a part of it was overwritten; the element at the same place in memory order is
+    /// read.
     Base,
-    /// At the elements of the first argument's shape, which are more than the value's or in another order.
+    /// The elements of the first argument's shape, which are more than the value's or in another order.
     Folded,
-    /// By a library kernel, anywhere.
+    /// Any elements, by a library kernel.
     All,
 }
 
 impl Reads {
-    /// How many elements of an argument of `argument` elements are read at most, to compute a value of `value` elements.
+    /// The most elements of an argument of `argument` elements that are read to compute a value of `value` elements.
     pub fn elements(self, argument: usize, value: usize) -> usize {
         match self {
             Reads::Number => 0,
@@ -128,19 +132,19 @@ impl Reads {
     }
 }
 
-/// What an op's scalar arguments are to those who plan it.
+/// How recording and planning treat an op's scalar arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalars {
-    /// It takes arrays: recording makes data of a known number, and planning looks at a scalar.
+    /// The op takes arrays: recording turns a known number into data, and planning looks at the value of a scalar.
     Arrays,
-    /// As `Arrays`, but a scalar that the program gives is a parameter at which no pass looks.
+    /// As `Arrays`, but a scalar that the program gives is a parameter whose value no pass reads.
     OrParameters,
-    /// Numbers, at which planning looks.
-    Looked,
-    /// Numbers that are parameters, at which no pass looks.
+    /// The op takes numbers whose values planning reads.
+    Inspected,
+    /// The op takes numbers that are parameters, whose values no pass reads.
     Parameters,
-    /// Numbers among arrays: parameters at which no pass looks, if all arguments are floats or bools. Beside integers,
-    /// their values decide in which dtype the op computes.
+    /// The op takes numbers beside arrays. If all arguments are floats or bools, the numbers are parameters whose
+    /// values no pass reads. Beside integers, their values decide in which dtype the op computes.
     Operands,
 }
 
@@ -148,31 +152,31 @@ impl Scalars {
     /// Whether a known array of one element is recorded as a number.
     pub fn keeps_numbers(self) -> bool {
         match self {
-            Scalars::Looked | Scalars::Parameters | Scalars::Operands => true,
+            Scalars::Inspected | Scalars::Parameters | Scalars::Operands => true,
             Scalars::Arrays | Scalars::OrParameters => false,
         }
     }
 
-    /// Whether no pass looks at the scalars among arguments of these dtypes.
+    /// Whether no pass reads the values of scalars among arguments of these dtypes.
     pub fn are_parameters(self, mut args: impl Iterator<Item = DType>) -> bool {
         match self {
             Scalars::Parameters | Scalars::OrParameters => true,
             Scalars::Operands => args.all(|dtype| dtype.is_float() || dtype == DType::Bool),
-            Scalars::Arrays | Scalars::Looked => false,
+            Scalars::Arrays | Scalars::Inspected => false,
         }
     }
 }
 
-/// What an op checks while it is computed; where that fails, the node has a fault.
+/// What an op checks while it is computed. If the check fails, the node has a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
     /// Nothing.
     Nothing,
-    /// A condition that the program gives, with the message.
+    /// A condition that the program gives; its message says what failed.
     Condition,
-    /// That indices lie within the first argument, in a dimension or by memory order.
+    /// Whether indices lie within the first argument, in a dimension or in memory order.
     Indices(Option<u8>),
-    /// That a matrix has the factor, or the inverse, which is asked for; with the message.
+    /// Whether a matrix has the factor or the inverse that was asked for; the message says what failed.
     Matrix(&'static str),
 }
 
@@ -184,7 +188,7 @@ impl Op {
         use Cost::Each;
         use OpClass::{Compact, Element, Library, Patch, Reduce, Scan};
         use Reads as R;
-        use Scalars::{Arrays, Looked, Operands, OrParameters, Parameters};
+        use Scalars::{Arrays, Inspected, Operands, OrParameters, Parameters};
         macro_rules! op {
             ($name:expr, $class:expr, $reads:expr, $scalars:expr, $check:expr, $cost:expr, $gradient:expr) => {
                 Facts {
@@ -200,10 +204,10 @@ impl Op {
         }
         match self {
             Op::Source(_) => op!("from", Element, [], Arrays, Nothing, Each(SIMPLE), G::NO_ARRAY),
-            // A number is a parameter of the kernel that reads it.
+            // The number is a parameter of the kernel that reads it.
             Op::Fill => op!("full", Element, [R::Number], Parameters, Nothing, Each(0), G::NO_ARRAY),
-            Op::Iota => op!("arange", Element, [R::Number], Looked, Nothing, Each(SIMPLE), G::NO_ARRAY),
-            Op::Linspace => op!("linspace", Element, [R::Number], Looked, Nothing, Each(SIMPLE), G::NO_ARRAY),
+            Op::Iota => op!("arange", Element, [R::Number], Inspected, Nothing, Each(SIMPLE), G::NO_ARRAY),
+            Op::Linspace => op!("linspace", Element, [R::Number], Inspected, Nothing, Each(SIMPLE), G::NO_ARRAY),
             Op::Eye => op!("eye", Element, [], Arrays, Nothing, Each(SIMPLE), G::NO_ARRAY),
             Op::Random { dist, .. } => {
                 op!(dist.name(), Element, [R::Number], Parameters, Nothing, dist.cost(), G::NO_ARRAY)
@@ -271,13 +275,13 @@ impl Op {
         }
     }
 
-    /// The name that users know it by.
+    /// The name by which users know the op.
     pub fn name(&self) -> &'static str {
         self.facts().name
     }
 
-    /// Whether its kernel on a GPU binds every piece of all its arrays at once, so that it cannot read less where they
-    /// are too many. Read by `scheduler/placement`.
+    /// Whether the op's kernel on a GPU binds every piece of all its arrays at once. If these are more pieces than the
+    /// device binds, the op cannot run there in parts. Read by `scheduler/placement`.
     pub fn binds_all_pieces(&self) -> bool {
         match self {
             Op::Scan { .. } | Op::AssignIndex { .. } | Op::ArgSort { .. } | Op::Linear(_) | Op::Fourier(_) => true,
@@ -288,8 +292,9 @@ impl Op {
         }
     }
 
-    /// Whether its value is kept the first time that it is computed for others: it lies in memory of its own then, and
-    /// costs far more than that memory. Read by `scheduler/passing`.
+    /// Whether the scheduler keeps the op's value from the first time that it is computed for other values: the value
+    /// has memory of its own then, and computing it again would cost far more than that memory. Read by
+    /// `scheduler/passing`.
     pub fn is_kept_at_once(&self) -> bool {
         match self {
             Op::ArgSort { .. } | Op::MatMul | Op::Linear(_) | Op::Fourier(_) => true,
@@ -300,7 +305,8 @@ impl Op {
         }
     }
 
-    /// Why no GPU runs it, whatever its dtypes and sizes are. Read by `scheduler/placement`.
+    /// The reason why no GPU runs the op, whatever its dtypes and sizes are; `None` if GPUs run it. Read by
+    /// `scheduler/placement`.
     pub fn host_only_reason(&self) -> Option<&'static str> {
         match self {
             Op::Linear(linear) => linear.refusal(),
@@ -312,7 +318,8 @@ impl Op {
         }
     }
 
-    /// Hashes what of an op is structure rather than numbers: ops of one structure are grouped into the same kernels.
+    /// Hashes the attributes of an op that are structure rather than numbers: ops of one structure are grouped into the
+    /// same kernels.
     pub fn hash_structure(&self, to: &mut impl Hasher) {
         std::mem::discriminant(self).hash(to);
         match self {
@@ -346,7 +353,7 @@ impl Op {
         }
     }
 
-    /// Hashes all attributes of an op, but for its random key, the message of a check and the data of a source.
+    /// Hashes all attributes of an op except its random key, the message of a check and the data of a source.
     pub fn hash_attributes(&self, to: &mut impl Hasher) {
         std::mem::discriminant(self).hash(to);
         match self {
@@ -369,7 +376,7 @@ impl Op {
         }
     }
 
-    /// The error of an op whose check failed, on a first argument of a shape.
+    /// The error of an op whose check failed; `shape` is that of its first argument.
     pub fn fault(&self, shape: &Shape) -> Error {
         let outside = |message| Error::new(ErrorKind::Index, message);
         let error = match (self, self.facts().check) {
@@ -385,17 +392,17 @@ impl Op {
         error.with_op(self.name())
     }
 
-    /// Whether it is one number everywhere: kernels take it as a parameter, and no buffer is worth it.
+    /// Whether all elements of the value are one number, which kernels take as a parameter instead of a buffer.
     pub fn is_number(&self) -> bool {
         matches!(self, Op::Fill)
     }
 
-    /// Whether it only gives other dimensions to the same elements in the same order.
+    /// Whether the op only gives other dimensions to the same elements in the same order.
     pub fn is_reshape(&self) -> bool {
         matches!(self, Op::View(View::Reshape))
     }
 
-    /// Whether it only converts elements to another dtype.
+    /// Whether the op only converts elements to another dtype.
     pub fn is_cast(&self) -> bool {
         matches!(self, Op::Apply(ElementOp::Cast))
     }

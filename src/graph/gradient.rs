@@ -1,29 +1,31 @@
-//! How derivatives pass an op that isn't elementwise: the column `gradient` of `graph/facts.rs`. The derivatives of
-//! elementwise ops are expressions in their own table (`graph/table/gradient.rs`).
+//! Defines how derivatives pass through an op that isn't elementwise: the column `gradient` of `graph/facts.rs`. The
+//! derivatives of elementwise ops are expressions in their own table (`graph/table/gradient.rs`).
 //!
-//! A rule says how the derivative of a result by an op's argument follows from its derivative by the op's value, which
-//! is called `above` here. It is linear in `above`. `array/watch` records what the rules say; the methods of [`Op`] here
-//! tell it the attributes that a rule needs, and which values it reads ([`Op::derivative_reads`]).
-//! Must hold: GRAD-1: what a rule reads is said here, and nothing else is kept for it.
+//! `above` stands for the derivative of a result by the op's value. A rule says how the derivative of the result by an
+//! argument of the op follows from `above`; it is linear in `above`. `array/watch` records the rules as ops. The
+//! methods of [`Op`] here tell it the attributes that a rule needs, and which values the rule reads
+//! ([`Op::derivative_reads`]).
+//! Must hold: GRAD-1: [`Op::derivative_reads`] names every value that a rule reads, and a watch keeps no other value
+//! for the rule.
 
 use super::linear::LinearOp;
 use super::op::{DimSet, Fourier, Nan, Op, ReduceOp, ScanOp, SliceDim, View};
 use super::table::{ElementOp, Expr, Factor, Gradient};
 
-/// The rule of an op for the derivatives by its arguments.
+/// The rule for the derivatives by an op's arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GradientRule {
-    /// There are none, for this reason.
+    /// There are no derivatives, for this reason.
     None {
         /// The reason.
         why: &'static str,
     },
-    /// The partial derivatives of the op's row in the table of elementwise ops, times `above`. Where an argument was
-    /// expanded, the sum along the dimensions in which it was.
+    /// `above` times the partial derivatives of the op's row in the table of elementwise ops. If an argument was
+    /// expanded, the product is summed along the dimensions in which it was.
     Partials,
-    /// `above`, moved back: the inverse reshape, permutation or shift.
+    /// `above`, moved back by the inverse reshape, permutation or shift.
     MoveBack,
-    /// `above` at the places of the argument that were read, zero at the others.
+    /// `above` at those places of the argument that were read, zero at the others.
     PutBack,
     /// The sum of `above` over the places that hold the same element of the argument.
     SumOfCopies,
@@ -31,24 +33,25 @@ pub enum GradientRule {
     OwnPart,
     /// The same op on `above`.
     SameOp,
-    /// `above` by the first argument; nothing by the second, which is a condition.
+    /// `above` for the first argument; nothing for the second, which is a condition.
     FirstOnly,
     /// The rule of a reduction or scan of one argument.
     Fold(FoldRule),
-    /// The adjoint of a linear op, on `above`: of a Fourier transform, the transform of the opposite sign without or with
-    /// the division by the length, of what is read and yielded.
+    /// The adjoint of a linear op, applied to `above`. The adjoint of a Fourier transform has the opposite sign in its
+    /// exponent. It divides by the length where the transform does not, and exchanges what is read and what is yielded.
     Adjoint,
-    /// `above` times the other factor: element by element, or as a product of matrices with the factor transposed.
+    /// `above` times the other factor, element by element, or as a product of matrices with the factor transposed.
     Products,
-    /// `above`, added at the indices of the first argument; indices that come twice add up.
+    /// `above`, added at the indices into the first argument; where an index comes twice, both are added.
     AddAtIndex,
-    /// By the base, `above` with zero where it was overwritten; by the value, `above` where the value was kept.
+    /// For the base, `above` with zeros where it was overwritten; for the value, `above` at the places where the value
+    /// was kept.
     Overwritten,
-    /// The factors' equation, differentiated: products of `above` with the factors, of which one triangle is kept, then
-    /// triangular systems on both sides.
+    /// The derivative of the equation of the factors: products of `above` with the factors, of which one triangle is
+    /// kept, and then solutions of triangular systems on both sides.
     Factors,
-    /// By the right sides, the solution of the transposed system for `above`; by the matrix, less the product of that
-    /// with the value transposed, of which the triangle is kept that was read.
+    /// For the right sides, the solution of the transposed system for `above`. For the matrix, the negative product of
+    /// that solution with the transposed value, of which only the triangle that was read is kept.
     Solution,
     /// Products of `above` with the vectors, weighted by the inverse differences of the values.
     Spectrum,
@@ -61,17 +64,17 @@ pub enum FoldRule {
     Spread,
     /// `above`, expanded to the argument and divided by the number of elements that were reduced.
     SpreadMean,
-    /// `above` times the product of the other elements of each product that the element is in.
+    /// `above` times the product of the other elements, for each product that contains the element.
     OtherFactors,
-    /// `above` times the element's distance from the mean and a factor of each variance or deviation.
+    /// `above` times the element's distance from the mean, times a factor that depends on the variance or deviation.
     Deviation,
-    /// `above` at the element whose value was taken, the first of equals; zero at the others.
+    /// `above` at the element whose value was taken, which is the first of equal ones; zero at the others.
     AtExtreme,
     /// `above` times the argument over its norm.
     Direction,
-    /// `above` times the exponential of the argument less the value.
+    /// `above` times the exponential of the argument minus the value.
     Softmax,
-    /// The running sum of `above`, from the other end.
+    /// The running sum of `above` from the other end.
     SumsFromEnd,
 }
 
@@ -94,7 +97,7 @@ impl GradientRule {
     }
 }
 
-/// Which values the watch must keep because a rule reads them.
+/// The values that a watch must keep because a rule reads them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleReads {
     /// Bit `i`: argument `i`.
@@ -110,21 +113,22 @@ impl RuleReads {
     const SECOND: RuleReads = RuleReads { args: 0b10, value: false };
     const VALUE: RuleReads = RuleReads { args: 0, value: true };
 
-    /// Arguments that a set has bits for.
+    /// The number of arguments that the bits of `args` can name.
     pub const ARGS_MAX: usize = u8::BITS as usize;
 
-    /// Whether it reads an argument.
+    /// Whether the rule reads the argument `slot`.
     pub fn arg(self, slot: usize) -> bool {
         slot < RuleReads::ARGS_MAX && self.args >> slot & 1 == 1
     }
 }
 
 impl Op {
-    /// What the op's rule reads to pass derivatives to the arguments of the set `to` (bit `i` for argument `i`).
+    /// The values that the op's rule reads to pass derivatives to the arguments in the set `to` (bit `i` is argument
+    /// `i`).
     pub fn derivative_reads(&self, to: u8) -> RuleReads {
         use FoldRule as F;
         use GradientRule as G;
-        // NaN that is left out has to be found again.
+        // The rule reads the arguments to find the NaN that the op left out.
         let of_nan = |rest: RuleReads| match self.omits_nan() {
             true => RuleReads::ARGS,
             false => rest,
@@ -137,7 +141,7 @@ impl Op {
                 let (args, value) = reads.fold((0, false), |a, b| (a.0 | b.0, a.1 || b.1));
                 RuleReads { args, value }
             }
-            // Its second argument is the value.
+            // The second argument is the value that overwrites a slice; the rule needs only the slice.
             G::Overwritten if self.overwrites_slice().is_some() => RuleReads::NOTHING,
             G::FirstOnly | G::AddAtIndex | G::Overwritten => RuleReads::SECOND,
             G::Fold(F::Spread | F::SpreadMean | F::SumsFromEnd) => of_nan(RuleReads::NOTHING),
@@ -145,7 +149,7 @@ impl Op {
                 let others = if to & 0b01 != 0 { 0b10 } else { 0 } | if to & 0b10 != 0 { 0b01 } else { 0 };
                 of_nan(RuleReads { args: others, value: false })
             }
-            // Those of scans read the running products and extremes.
+            // The rules of scans read the running products and extremes.
             G::Fold(F::OtherFactors | F::AtExtreme) => RuleReads { value: self.as_scan().is_some(), ..RuleReads::ARGS },
             G::Fold(F::Deviation) => {
                 let is_std = self.as_reduction().is_some_and(|(op, ..)| matches!(op, ReduceOp::Std { .. }));
@@ -154,9 +158,9 @@ impl Op {
             G::Fold(F::Direction | F::Softmax) => RuleReads::ALL,
             G::Adjoint => RuleReads::NOTHING,
             G::Factors => RuleReads::VALUE,
-            // By the right sides, the matrix alone.
+            // For the right sides, the rule reads the matrix alone.
             G::Solution => RuleReads { args: 0b01, value: to & 0b01 != 0 },
-            // Vectors that the op did not compute are computed from its matrix.
+            // If the op did not compute the vectors, the rule computes them from the matrix.
             G::Spectrum if self.as_linear().is_some_and(LinearOp::has_vectors) => RuleReads::VALUE,
             G::Spectrum => RuleReads { args: 0b01, value: false },
         }
@@ -167,7 +171,7 @@ impl Op {
     pub fn passes_to(&self, slot: usize) -> bool {
         use GradientRule as G;
         match self.facts().gradient {
-            // Where one is asked for, that is an error.
+            // If such a derivative is asked for, the watch reports an error.
             G::None { .. } => true,
             G::Partials => self.partials().get(slot).is_none_or(|part| !matches!(part.factor(), Factor::Zero)),
             G::FirstOnly | G::AddAtIndex => slot == 0,
@@ -177,7 +181,7 @@ impl Op {
         }
     }
 
-    /// The partial derivatives of an elementwise op; none of others, and none where it has none.
+    /// The partial derivatives of an elementwise op; empty for other ops and for elementwise ops without derivatives.
     pub fn partials(&self) -> &'static [Expr] {
         let Op::Apply(op) = self else { return &[] };
         match &op.info().gradient {
@@ -186,7 +190,7 @@ impl Op {
         }
     }
 
-    /// Whether it leaves NaN out of what it folds.
+    /// Whether the op leaves NaN out of its reduction or scan.
     pub fn omits_nan(&self) -> bool {
         matches!(self, Op::Reduce { nan: Nan::Omit, .. } | Op::Scan { nan: Nan::Omit, .. })
     }
@@ -201,7 +205,7 @@ impl Op {
         if let Op::Reduce { op, dims, nan } = self { Some((*op, *dims, *nan)) } else { None }
     }
 
-    /// The scan, if the op is one: which, along which dimension, how it treats NaN, and whether it runs from the end.
+    /// The scan, if the op is one: its kind, its dimension, how it treats NaN, and whether it runs from the end.
     pub fn as_scan(&self) -> Option<(ScanOp, usize, Nan, bool)> {
         let Op::Scan { op, dim, nan, reverse } = self else { return None };
         Some((*op, usize::from(*dim), *nan, *reverse))
@@ -232,7 +236,7 @@ impl Op {
         if let Op::AssignSlice(dims) = self { Some(dims) } else { None }
     }
 
-    /// How it looks places up by its index argument.
+    /// How the op uses its index argument, if it has one.
     pub fn indexes(&self) -> Option<Indexing> {
         if let Op::TakeAlong { dim } = self {
             return Some(Indexing::Along(*dim));
@@ -241,13 +245,13 @@ impl Op {
         Some(dim.map_or(Indexing::Linear, Indexing::Slices))
     }
 
-    /// Whether it yields each position along a dimension once.
+    /// Whether the value holds each position along a dimension once.
     pub fn is_order(&self) -> bool {
         matches!(self, Op::ArgSort { .. })
     }
 }
 
-/// What an index names.
+/// What an index selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexing {
     /// An element of the array, in memory order.

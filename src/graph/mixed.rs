@@ -1,28 +1,28 @@
-//! Integers of up to 32 bits beside plain numbers: what such an op computes in.
+//! Integers of up to 32 bits beside plain numbers: in which dtype such an op is computed.
 //!
-//! In: an op whose arguments are integers of one class and numbers as f64, and whether kernels are compiled. Out: the dtype that all of
-//! them are cast to; the result is cast back. Both give the same results, since f64 holds these integers and rounds and
-//! saturates on its way back as they do.
-//! Must hold: MIXED-1: where a GPU has f64, the choice does not depend on the numbers, so that others compile nothing;
-//! elsewhere whole numbers stay integers, which any GPU has and which the host is faster at.
+//! In: an op whose arguments are integers of one class and numbers as f64, and whether its kernel is compiled. Out: the
+//! dtype to which all arguments are cast; the result is cast back. Each dtype that may be chosen gives the same
+//! results, since f64 holds these integers, and the cast back rounds and saturates as integer ops do.
+//! Must hold: MIXED-1: where a GPU has f64, the choice does not depend on the numbers, so that a new number compiles no
+//! new kernel. Elsewhere whole numbers stay integers, which every GPU has, and with which the host is faster.
 
 use super::refusals::runs_on_gpus;
 use crate::graph::table::DTypeRule;
 use crate::graph::{DType, ElementOp, Scalar};
 
-/// Whether integers of this class beside numbers are recorded as they are; i64 is exact where f64 is not, and has ways
-/// of its own.
+/// Whether integers of this class beside numbers are recorded as they are. `i64` is not among them: it is exact where
+/// f64 is not, and `graph::wide` computes it.
 pub fn is_class(dtype: DType) -> bool {
     matches!(dtype, DType::I32 | DType::U32 | DType::U8)
 }
 
-/// Whether an op may be recorded on integers beside numbers: it takes all of them alike.
+/// Whether an op may be recorded on integers beside numbers: its dtype rule casts all arguments to one dtype.
 pub fn takes(op: ElementOp) -> bool {
     matches!(op.info().rule, DTypeRule::Arithmetic | DTypeRule::Comparison)
 }
 
-/// The dtype in which an op on these arguments (dtypes, and numbers' values) is computed; `None` where they don't mix.
-/// `compiles_f64` says that its kernel is compiled, for a device that has f64.
+/// The dtype in which an op on these arguments (dtypes, and the values of numbers) is computed; `None` if they are not
+/// integers beside numbers. `compiles_f64` says that its kernel is compiled for a device that has f64.
 pub fn computes_in(
     op: ElementOp,
     args: impl Iterator<Item = (DType, Option<Scalar>)> + Clone,

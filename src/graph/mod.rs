@@ -1,6 +1,6 @@
-//! The vocabulary of the task graph: element types, shapes, nodes; the op table (`table`, with its meanings in
-//! `semantics`), the facts of ops (`facts`), the layouts of factorisations (`linear`), what costs and gradients in it mean
-//! (`costs`, `gradient`), rules of dtypes (`mixed`, `wide`, `refusals`), and structure as words (`words`).
+//! The vocabulary of the task graph: element types, shapes, nodes; the op table (`table`) and the functions of its ops
+//! (`semantics`); the facts of ops (`facts`); the layouts of factorisations (`linear`); the meaning of costs and
+//! gradients (`costs`, `gradient`); rules of dtypes (`mixed`, `wide`, `refusals`); and structure as words (`words`).
 //!
 //! In: nothing. Out: types that every stage reads. Must never know what a kernel, a buffer or a device is.
 

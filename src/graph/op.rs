@@ -20,11 +20,11 @@ pub type DimSet = u16;
 /// One dimension of a slice: `len` elements from `start`, `step` apart (negative steps run backwards).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SliceDim {
-    /// The first element's index.
+    /// The index of the first element.
     pub start: usize,
-    /// The distance to the next.
+    /// The distance from an element to the next.
     pub step: isize,
-    /// How many.
+    /// The number of elements.
     pub len: usize,
 }
 
@@ -35,7 +35,7 @@ pub enum View {
     Reshape,
     /// Dimension `d` of the result is dimension `perm[d]` of the operand.
     Permute(Arc<[u8]>),
-    /// Per result dimension, a start, a step and a length.
+    /// A start, a step and a length for each dimension of the result.
     Slice(Arc<[SliceDim]>),
     /// Extents of 1 grow to the node's shape.
     Broadcast,
@@ -47,7 +47,9 @@ pub enum View {
     Diagonal(i64),
 }
 
-/// Where random numbers come from: Philox-4x32-10 (Salmon et al., "Parallel random numbers: as easy as
+/// The source of random numbers: Philox-4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11).
+/// The counter is `[element / 4, op, stream_low, stream_high]` for 32-bit dtypes and `element / 2` for `f64`; the key
+/// is the seed.
 /// 1, 2, 3", SC'11). The counter is `[element / 4, op, stream_low, stream_high]` for 32-bit dtypes and
 /// `element / 2` for `f64`; the key is the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,13 +63,13 @@ pub struct RandomKey {
 }
 
 impl RandomKey {
-    /// The words that kernels read it as.
+    /// The words in which kernels read the key.
     pub fn words(&self) -> [u32; 5] {
         [self.seed as u32, (self.seed >> 32) as u32, self.stream as u32, (self.stream >> 32) as u32, self.op]
     }
 }
 
-/// What distribution a random node draws from.
+/// The distribution of a random node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Dist {
     /// Uniform in [0, 1): 24 random bits for f32, 53 for f64, times 2^-24 or 2^-53.
@@ -79,7 +81,7 @@ pub enum Dist {
 }
 
 impl Dist {
-    /// The name that users know its arrays by.
+    /// The name by which users know arrays of this distribution.
     pub fn name(self) -> &'static str {
         match self {
             Dist::Uniform => "rand",
@@ -92,15 +94,15 @@ impl Dist {
 /// Reductions over a set of dimensions, which are kept with extent 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReduceOp {
-    /// Sum; 0 where nothing is summed.
+    /// The sum; 0 if no element is summed.
     Sum,
-    /// Product; 1 where nothing is multiplied.
+    /// The product; 1 if no element is multiplied.
     Prod,
-    /// Mean; NaN of nothing.
+    /// The mean; NaN if there is no element.
     Mean,
     /// Variance about the mean, divided by `n - ddof` (at least 1).
     Var {
-        /// 1 for the sample variance, 0 for the population's.
+        /// 1 for the sample variance, 0 for the variance of a population.
         ddof: u8,
     },
     /// The square root of the variance.
@@ -108,29 +110,29 @@ pub enum ReduceOp {
         /// As in `Var`.
         ddof: u8,
     },
-    /// Least element.
+    /// The least element.
     Min,
-    /// Greatest element.
+    /// The greatest element.
     Max,
     /// The 0-based index of the least, in column-major order over the reduced dimensions.
     ArgMin,
-    /// The 0-based index of the greatest.
+    /// The 0-based index of the greatest, as in `ArgMin`.
     ArgMax,
     /// Whether any element is not zero (NaN counts as not zero; MATLAB's `any` ignores it).
     Any,
     /// Whether all elements are not zero.
     All,
-    /// How many elements are not zero.
+    /// The number of elements that are not zero.
     CountNonzero,
     /// The Euclidean norm, scaled against overflow.
     Norm,
-    /// `log(sum(exp(x)))`, without overflow; -inf of nothing.
+    /// `log(sum(exp(x)))`, without overflow; -inf if there is no element.
     LogSumExp,
     /// The sum of the products of two operands.
     Dot,
 }
 
-/// What a reduction or scan does with NaN.
+/// How a reduction or scan treats NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Nan {
     /// NaN takes part: any NaN makes the result NaN.
@@ -139,7 +141,7 @@ pub enum Nan {
     Omit,
 }
 
-/// Running folds along one dimension.
+/// Running reductions along one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ScanOp {
     /// Running sum.
@@ -152,14 +154,14 @@ pub enum ScanOp {
     Max,
 }
 
-/// How the parts of complex numbers come to a transform.
+/// How the parts of complex numbers are passed to a transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Parts {
     /// One argument: the numbers are real.
     Real,
     /// Two arguments of one shape: the real parts and the imaginary parts.
     Apart,
-    /// One argument, whose last dimension is the two parts: a transform's value.
+    /// One argument, whose last dimension holds the two parts, as in the value of a transform.
     Together,
 }
 
@@ -177,7 +179,7 @@ impl Parts {
 /// Which elements of a line and of its spectrum a transform reads and yields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Spectrum {
-    /// All of both.
+    /// All elements of both.
     Full,
     /// The first half of the spectrum, `len / 2 + 1` elements: the other half follows by symmetry. The line is real.
     Half,
@@ -187,25 +189,26 @@ pub enum Spectrum {
 /// the exponent, and divides by `len`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Fourier {
-    /// Along which dimension.
+    /// The dimension along which the lines run.
     pub dim: u8,
-    /// Elements of a line. An argument that has fewer is continued by zeros; of a longer one the first are read.
+    /// The length of a line. A shorter argument is continued by zeros; of a longer one, only the first elements are
+    /// read.
     pub len: u32,
     /// Whether it is the inverse transform, from a spectrum to a line.
     pub inverse: bool,
-    /// How the argument is stored. A half spectrum that is read has both parts.
+    /// How the argument is stored. A half spectrum that is read always has both parts.
     pub parts: Parts,
-    /// What is read or yielded of the spectrum.
+    /// How much of the spectrum is read or yielded.
     pub spectrum: Spectrum,
 }
 
 impl Fourier {
-    /// Elements of the half spectrum of a line.
+    /// The number of elements in the half spectrum of a line.
     pub fn half(len: u32) -> u32 {
         len / 2 + 1
     }
 
-    /// Elements that a line of the result has.
+    /// The number of elements in a line of the result.
     pub fn yields(&self) -> u32 {
         match self.spectrum {
             Spectrum::Half if !self.inverse => Fourier::half(self.len),
@@ -213,7 +216,7 @@ impl Fourier {
         }
     }
 
-    /// Elements that the transform reads of each line; a shorter line is continued by zeros.
+    /// The number of elements that the transform reads of each line; a shorter line is continued by zeros.
     pub fn takes(&self) -> u32 {
         match self.spectrum {
             Spectrum::Half if self.inverse => Fourier::half(self.len),
@@ -221,7 +224,7 @@ impl Fourier {
         }
     }
 
-    /// Parts that the result has: 2, or 1 where it is real.
+    /// The number of parts of the result: 2, or 1 if it is real.
     pub fn parts_yielded(&self) -> usize {
         if self.inverse && self.spectrum == Spectrum::Half { 1 } else { 2 }
     }
@@ -238,7 +241,7 @@ impl Fourier {
         }
     }
 
-    /// Parts that the transposed transform yields.
+    /// The number of parts that the transposed transform yields.
     pub fn parts_back(&self) -> usize {
         if !self.inverse && self.spectrum == Spectrum::Half { 1 } else { 2 }
     }
@@ -254,11 +257,12 @@ impl Fourier {
 pub enum Op {
     /// Host data; no arguments. The data may be staged memory of a device.
     Source(Arc<HostBuffer>),
-    /// One number everywhere: the argument is a scalar.
+    /// The same number everywhere; the argument is a scalar.
     Fill,
-    /// `first + step * i` for linear index `i`: arguments `first`, `step`, in the node's dtype.
+    /// `first + step * i` for linear index `i`; the arguments `first` and `step` have the node's dtype.
     Iota,
-    /// `n` points from `first` to `last` with exact ends: arguments `first`, `last`; `n` is the node's length.
+    /// `n` points from `first` to `last`, both of them exact. The arguments are `first` and `last`; `n` is the node's
+    /// length.
     Linspace,
     /// The identity matrix of the node's shape, per page.
     Eye,
@@ -269,42 +273,42 @@ pub enum Op {
         /// The key and counter base.
         key: RandomKey,
     },
-    /// A row of the op table, with implicit expansion. Casts are `ElementOp::Cast` to the node's dtype.
+    /// A row of the op table, with implicit expansion. `ElementOp::Cast` casts to the node's dtype.
     Apply(ElementOp),
-    /// A renaming of elements.
+    /// An op that only renames where elements lie.
     View(View),
     /// Arguments joined along a dimension.
     Cat {
         /// The dimension.
         dim: u8,
     },
-    /// The lower or upper triangle of each page, the rest zero.
+    /// The lower or upper triangle of each page; the rest is zero.
     Triangle {
         /// Upper (`triu`) or lower (`tril`).
         upper: bool,
-        /// The diagonal at which it ends.
+        /// The diagonal at which the triangle ends.
         diagonal: i64,
     },
     /// A square matrix with the argument on its `k`-th diagonal.
     MakeDiagonal(i64),
-    /// A reduction; one argument, two for `Dot`.
+    /// A reduction of one argument, or of two for `Dot`.
     Reduce {
-        /// Which.
+        /// The kind of reduction.
         op: ReduceOp,
-        /// Over which dimensions of the operand.
+        /// The dimensions of the operand that are reduced.
         dims: DimSet,
-        /// What becomes of NaN.
+        /// How it treats NaN.
         nan: Nan,
     },
-    /// A running fold along a dimension.
+    /// A running reduction along a dimension.
     Scan {
-        /// Which.
+        /// The kind of scan.
         op: ScanOp,
-        /// Along which dimension.
+        /// The dimension.
         dim: u8,
-        /// What becomes of NaN.
+        /// How it treats NaN.
         nan: Nan,
-        /// From the end.
+        /// Whether it runs from the end.
         reverse: bool,
     },
     /// `operand[index]`: linear (0-based, the result takes the index's shape), or along a dimension
@@ -318,33 +322,35 @@ pub enum Op {
         /// The dimension.
         dim: u8,
     },
-    /// The base with a slice overwritten. Arguments: base, value (expands to the slice).
+    /// The base with a slice overwritten. Arguments: base, value (which expands to the slice).
     AssignSlice(Arc<[SliceDim]>),
     /// The base with `base[index] = value`; the last of duplicates wins. Arguments: base, index, value.
     AssignIndex {
         /// The dimension, or linear.
         dim: Option<u8>,
     },
-    /// The permutation (u32) that sorts along a dimension, stable; NaN last ascending, first descending.
+    /// The permutation (u32) that sorts along a dimension. The sort is stable; NaN is last in ascending order, first in
+    /// descending order.
     ArgSort {
         /// The dimension.
         dim: u8,
-        /// Greatest first.
+        /// Whether the greatest element is first.
         descending: bool,
     },
-    /// Matrix product per page: `[m, k, ..] x [k, n, ..]`.
+    /// Matrix product of each page: `[m, k, ..] x [k, n, ..]`.
     MatMul,
-    /// A factorisation per page, or a step that uses one. Arguments: the matrix; the right sides, where it has some.
+    /// A factorisation of each page, or a step that uses one. Arguments: the matrix and, if the step has them, the
+    /// right sides.
     Linear(LinearOp),
     /// A Fourier transform along a dimension. The last dimension of a complex result holds its two parts; a real result has
     /// no such dimension.
     Fourier(Fourier),
-    /// The first argument, as it is. Where any element of the second (bool, expands to it) is false, the node has a
-    /// fault, which whatever depends on it carries.
+    /// The first argument, unchanged. If any element of the second (bool, which expands to the first) is false, the
+    /// node has a fault, and every value that depends on the node carries it.
     Ensure {
         /// The op that the fault names.
         op: &'static str,
-        /// What the fault says. No part of a region's structure.
+        /// The message of the fault. It is no part of a region's structure.
         message: Arc<str>,
     },
     /// The linear indices (u32) at which a mask is true: arguments mask (bool) and its inclusive running
@@ -352,7 +358,7 @@ pub enum Op {
     Compact,
 }
 
-/// What is known of a value without computing it.
+/// The facts of a value that are known without computing it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// Element type.
@@ -376,7 +382,7 @@ impl Meta {
 /// An argument of a node.
 #[derive(Clone, Copy, Debug)]
 pub enum Arg {
-    /// Another value.
+    /// The value of another node.
     Value(ValueId),
     /// A number, already of the dtype in which the op computes: it becomes a kernel parameter, so that
     /// another number never compiles again.
@@ -388,14 +394,14 @@ pub enum Arg {
 pub struct Node {
     /// The value that it makes.
     pub value: ValueId,
-    /// What it computes.
+    /// The op that computes the value.
     pub op: Op,
-    /// From what.
+    /// The arguments of the op.
     pub args: SmallVec<[Arg; 2]>,
-    /// Its dtype and shape.
+    /// The dtype and shape of the value.
     pub meta: Meta,
-    /// The device that the program asked for, if it did.
+    /// The device that the program asked for, if it asked for one.
     pub pin: Option<DeviceId>,
-    /// Where the program recorded it.
+    /// The place where the program recorded the node.
     pub at: Site,
 }

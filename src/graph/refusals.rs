@@ -1,17 +1,19 @@
-//! Which ops of which dtypes no compiler gets right.
+//! Ops on dtypes for which the compilers of GPUs produce wrong or imprecise code.
 //!
-//! In: an op and a dtype. Out: whether devices that compile run it. Must hold: a function of these alone: which dtypes a
-//! device has is another question (`DeviceInfo::has`), and devices that run everything are not asked.
+//! In: an op and a dtype. Out: whether devices that compile shaders may run it. Must hold: the answer depends on these
+//! two alone. Whether a device has the dtype is another question (`DeviceInfo::has`). Devices that compile no shaders
+//! run every op, and do not ask.
 
 use super::{DType, ElementOp};
 
-/// Whether an op is written as WGSL at all. The device must have the dtypes besides.
+/// Whether an op is written as WGSL at all. The device must also have the op's dtypes.
 pub fn runs_on_gpus(op: ElementOp, input: DType) -> bool {
     refusal(op, input).is_none()
 }
 
-/// Why an op is not written as WGSL: an H200's compiler rearranges the sums of f64's gamma function until hundreds of
-/// ulp are lost, and does not end, or fails, over powers of `i64` and of f64 in one kernel.
+/// The reason why an op is not written as WGSL; `None` if it is. An H200's compiler rearranges the sums of f64's gamma
+/// function until hundreds of ulp are lost. It does not end, or fails, when powers of `i64` and of f64 are in one
+/// kernel.
 pub fn refusal(op: ElementOp, input: DType) -> Option<&'static str> {
     match (op, input) {
         (ElementOp::Gamma, DType::F64) => Some("the gamma function of f64 is not precise enough on GPUs"),

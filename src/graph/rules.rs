@@ -1,7 +1,7 @@
-//! Shape rules: what an op's result looks like, decided when it is recorded.
+//! Shape rules: they compute the shape of an op's result when the op is recorded.
 //!
-//! In: shapes and attributes. Out: the result's shape (and normalised attributes), or an error in plain words.
-//! Must hold: pure functions; an op whose rule accepts its operands never fails for its shapes later.
+//! In: shapes and attributes. Out: the result's shape (and normalised attributes), or an error in plain words. Must
+//! hold: the functions are pure; an op whose rule accepts its operands never fails later because of their shapes.
 
 use super::op::{DimSet, SliceDim};
 use super::shape::Shape;
@@ -30,12 +30,12 @@ pub fn all_dims(shape: &Shape) -> DimSet {
     ((1u32 << shape.rank()) - 1) as DimSet
 }
 
-/// The dimensions of `set` over which `shape` has other than one element.
+/// The dimensions of `set` in which `shape` does not have exactly one element.
 pub fn effective_dims(shape: &Shape, set: DimSet) -> DimSet {
     (0..shape.rank()).filter(|&d| has_dim(set, d) && shape.dim(d) != 1).fold(0, |s, d| s | 1 << d)
 }
 
-/// Reduced dimensions stay, with an extent of 1.
+/// The shape after a reduction: reduced dimensions stay, with an extent of 1.
 pub fn reduced(shape: &Shape, set: DimSet) -> Shape {
     let dims: SmallVec<[usize; 4]> =
         shape.dims().iter().enumerate().map(|(d, &n)| if has_dim(set, d) { 1 } else { n }).collect();
@@ -104,10 +104,10 @@ pub fn sliced(shape: &Shape, dims: &[SliceDim]) -> Result<Shape> {
     Shape::new(&lens)
 }
 
-/// Checks that `from` expands to `to`: its extents are equal or 1.
+/// Checks that `from` expands to `to`: each extent is 1 or equal to that of `to`.
 ///
 /// # Errors
-/// `ErrorKind::Shape` where one is neither.
+/// `ErrorKind::Shape` if an extent is neither.
 pub fn expands(from: &Shape, to: &Shape) -> Result<()> {
     for d in 0..from.rank().max(to.rank()) {
         if from.dim(d) != to.dim(d) && from.dim(d) != 1 {
@@ -120,7 +120,7 @@ pub fn expands(from: &Shape, to: &Shape) -> Result<()> {
 /// The shape of `shape` tiled.
 ///
 /// # Errors
-/// `ErrorKind::TooLarge` where it overflows.
+/// `ErrorKind::TooLarge` where the number of elements overflows.
 pub fn repeated(shape: &Shape, times: &[usize]) -> Result<Shape> {
     let mut dims = SmallVec::<[usize; 4]>::new();
     for d in 0..times.len().max(shape.axes()) {
@@ -136,7 +136,7 @@ pub fn repeated(shape: &Shape, times: &[usize]) -> Result<Shape> {
 ///
 /// # Errors
 /// `ErrorKind::Shape` where another dimension differs, `ErrorKind::Argument` without arrays, `ErrorKind::Index` for a
-/// dimension beyond the one that follows the arrays' own, `ErrorKind::Rank` for one that no array may have.
+/// dimension beyond the first one that follows the arrays' own, `ErrorKind::Rank` for one that no array may have.
 pub fn joined(shapes: &[&Shape], dim: usize) -> Result<Shape> {
     let axes = shapes.iter().map(|s| s.axes()).max().unwrap_or(2);
     if dim >= Shape::RANK_MAX {
@@ -193,16 +193,16 @@ pub fn diagonal(shape: &Shape, k: i64) -> Result<Shape> {
     Shape::new(&[len.max(0) as usize, 1])
 }
 
-/// The square matrix with `n` elements on its `k`-th diagonal.
+/// The shape of the square matrix with `n` elements on its `k`-th diagonal.
 ///
 /// # Errors
-/// `ErrorKind::TooLarge` where it overflows.
+/// `ErrorKind::TooLarge` where the number of elements overflows.
 pub fn with_diagonal(n: usize, k: i64) -> Result<Shape> {
     let side = n.saturating_add(k.unsigned_abs() as usize);
     Shape::new(&[side, side])
 }
 
-/// The shape of a matrix product per page; pages expand.
+/// The shape of a matrix product of each page; pages expand.
 ///
 /// # Errors
 /// `ErrorKind::Shape` where the inner extents or the pages do not fit.
@@ -229,13 +229,14 @@ pub fn multiplied(a: &Shape, b: &Shape) -> Result<Shape> {
 /// The shape of `operand` with `count` elements in dimension `dim`.
 ///
 /// # Errors
-/// `ErrorKind::TooLarge` where it overflows, `ErrorKind::Index` for a dimension that the array lacks.
+/// `ErrorKind::TooLarge` where the number of elements overflows, `ErrorKind::Index` for a dimension that the array
+/// lacks.
 pub fn with_extent(operand: &Shape, dim: usize, count: usize) -> Result<Shape> {
     operand.has_axis(dim)?;
     operand.with_dim(dim, count)
 }
 
-/// Checks that `index` may pick along `dim` of `operand`: all other extents agree.
+/// Checks that `index` may pick elements along `dim` of `operand`: all other extents are equal.
 ///
 /// # Errors
 /// `ErrorKind::Shape` where one differs; `ErrorKind::Argument` for a dimension that no array has.
@@ -252,7 +253,8 @@ pub fn taken_along(operand: &Shape, index: &Shape, dim: usize) -> Result<()> {
     }
 }
 
-/// The distance of `n` points from `from` to `to`, also where the span is beyond the greatest number.
+/// The distance between neighbours of `n` points from `from` to `to`. It is also right if the difference of the ends is
+/// beyond the greatest number.
 pub(crate) fn linspace_step(from: f64, to: f64, n: usize) -> f64 {
     let (span, parts) = (to - from, n.saturating_sub(1) as f64);
     match n {
@@ -283,7 +285,7 @@ mod tests {
         let of = |dims: &[usize]| (shape(dims).rank(), shape(dims).axes());
         assert_eq!([of(&[4]), of(&[4, 3]), of(&[4, 3, 1]), of(&[1; 20])], [(2, 2), (2, 2), (2, 3), (2, 16)]);
         assert_eq!(shape(&[4, 3, 1]), shape(&[4, 3]));
-        // What is made of such an array keeps them.
+        // Arrays that are made from such an array keep the number of axes.
         let x = shape(&[4, 3, 2]);
         let once = reduced(&x, 0b100);
         assert_eq!((once.dims(), once.axes(), reduced(&once, 0b10).axes()), (&[4, 3][..], 3, 3));

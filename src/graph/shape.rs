@@ -1,8 +1,9 @@
 //! Shapes: column-major, rank at least 2, trailing singletons dropped (MATLAB's rules).
 //!
-//! Must hold: SHAPE-1: a `Shape` is normalised and its number of elements fits in `u32`, since kernels index
-//! with 32 bits. SHAPE-2: what is no larger than a `Shape` in any dimension, or has one element, is one. SHAPE-3: two
-//! shapes that differ in their axes alone are equal: axes say what a program may name, never what is computed.
+//! Must hold: SHAPE-1: a `Shape` is normalised and its number of elements fits in `u32`, since kernels index with 32
+//! bits. SHAPE-2: extents that are no larger than a `Shape`'s in any dimension, or that hold one element, are a valid
+//! `Shape`. SHAPE-3: two shapes that differ only in their axes are equal: axes say which dimensions a program may name,
+//! and change no result.
 
 use crate::error::{Error, ErrorKind, Result};
 use smallvec::SmallVec;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 
 /// The extents of an array, normalised. Dimension 0 varies fastest in memory.
 ///
-/// Every op copies a shape to its handle, its record and its node: a matrix's is two words in place, and others are
-/// shared. Beside them it keeps how many dimensions the program named ([`Shape::axes`]).
+/// Every op copies a shape to its handle, its record and its node. So a matrix's shape is two words in place, and
+/// longer shapes are shared. The shape also counts the dimensions that the program named ([`Shape::axes`]).
 #[derive(Clone)]
 pub struct Shape(Extents);
 
@@ -69,7 +70,7 @@ impl Shape {
             }
         };
         let shape = Shape(extents);
-        // An extent of zero makes the array empty whatever the others are, but each must still be sane.
+        // An extent of zero makes the array empty whatever the others are; the others must still be valid.
         let mut product: usize = 1;
         for &extent in shape.dims() {
             product = match product.checked_mul(extent.max(1)) {
@@ -94,8 +95,8 @@ impl Shape {
         Shape(Extents::Matrix([1, 1], 2))
     }
 
-    /// The dimensions that a program may name: the rank, or more where it named extents of 1 at the end. So a program
-    /// that works for `[4, 3, n]` works where `n` is 1, too.
+    /// The number of dimensions that a program may name: the rank, or more if it named extents of 1 at the end. So a
+    /// program that works for `[4, 3, n]` also works if `n` is 1.
     #[inline]
     pub fn axes(&self) -> usize {
         match self.0 {
@@ -103,7 +104,7 @@ impl Shape {
         }
     }
 
-    /// The same extents with at least so many axes.
+    /// The same extents with at least this many axes.
     pub(crate) fn with_axes(mut self, axes: usize) -> Shape {
         let (Extents::Matrix(_, own) | Extents::More(_, own)) = &mut self.0;
         *own = (*own).max(axes_of(axes));
@@ -152,14 +153,14 @@ impl Shape {
     /// Whether it holds exactly one element.
     #[inline]
     pub fn is_scalar(&self) -> bool {
-        // More than two extents do not end in 1.
+        // Shapes of more than two extents do not end in 1, so they are no scalars.
         matches!(self.0, Extents::Matrix([1, 1], _))
     }
 
     /// The shape that two operands expand to (implicit expansion, leading dimensions aligned).
     ///
     /// # Errors
-    /// `ErrorKind::Shape` where an extent differs and neither is 1.
+    /// `ErrorKind::Shape` where two extents differ and neither is 1.
     pub fn broadcast(a: &Shape, b: &Shape) -> Result<Shape> {
         if a == b {
             return Ok(if a.axes() < b.axes() { b.clone() } else { a.clone() });
@@ -182,7 +183,7 @@ impl Shape {
         Shape::new(&out)
     }
 
-    /// The error of an array of so many dimensions.
+    /// The error for an array of `rank` dimensions, which are more than an array may have.
     pub(crate) fn too_many(rank: usize) -> Error {
         Error::new(
             ErrorKind::Rank,
@@ -190,7 +191,7 @@ impl Shape {
         )
     }
 
-    /// The error of a dimension that this shape lacks, where a program names `dim`.
+    /// Checks that a program may name dimension `dim` of this shape.
     ///
     /// # Errors
     /// `ErrorKind::Index` where `dim` is not below [`Shape::axes`].
@@ -211,7 +212,7 @@ impl Shape {
     }
 }
 
-/// Axes of so many extents: at least 2, and no more than an array may have.
+/// The axes of a shape that was made from this many extents: at least 2, and at most as many as an array may have.
 fn axes_of(extents: usize) -> u8 {
     extents.clamp(2, Shape::RANK_MAX) as u8
 }

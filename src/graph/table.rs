@@ -11,11 +11,11 @@
 //! - `test1 f, i`: floats and integers to bool; `compare f`: two numbers or bools to bool;
 //! - `logic1 f`, `logic2 f`: bools; `select` and `cast`: their own.
 
-// The examples' values are written out, as a test's expectations are.
+// The values of examples are written out, as the expectations of tests are.
 #![allow(clippy::approx_constant)]
 
 mod gradient;
-// Examples are full of logarithms and angles, written out.
+// Examples contain logarithms and angles, written out.
 #[allow(clippy::approx_constant)]
 mod info;
 mod rules;
@@ -509,7 +509,8 @@ impl ElementOp {
         Cost::Each(self.info().cost)
     }
 
-    /// The dtypes it computes in and yields; of `Cast` the argument's, since its target is the node's.
+    /// The dtypes in which the op computes and that it yields. For `Cast`, both are the argument's dtype; the target is
+    /// the node's.
     ///
     /// # Errors
     /// `ErrorKind::DType` where the arguments' dtypes do not mix.

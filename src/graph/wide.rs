@@ -1,13 +1,13 @@
-//! `i64` beside a number of f64, exactly: as ops on `i64` whose structure the number does not change.
+//! `i64` beside a number of f64, computed exactly by ops on `i64` whose structure does not depend on the number.
 //!
-//! In: an op, an `i64` value, a number, and somebody who writes ops down or computes them. Out: the result of exact
-//! arithmetic, rounded half away from zero and saturated; comparisons are those of the numbers themselves. A number
-//! with a fraction is `±mantissa / 2^shift`, its mantissa odd and below 2^53. What depends on it are numbers of `i64`,
-//! which are parameters of a kernel: so 2, 2.5, infinity and NaN are one kernel.
-//! Must hold: WIDE-1: no `i64` value passes through f64, whose 53 bits would round it, but of powers with a fraction,
-//! of numbers beyond `i64` that are divided by `i64`, and beside numbers that are not known when the op is recorded and
-//! turn out to have a fraction (`array::wide_unknown`). WIDE-2: where [`Emit::chooses`] says no, the ops that are
-//! emitted follow from op and side alone, but of powers.
+//! In: an op, an `i64` value, a number, and an [`Emit`] that records or computes ops. Out: the result of exact
+//! arithmetic, rounded half away from zero and saturated; comparisons compare the exact numbers. A number with a
+//! fraction is `±mantissa / 2^shift`, with an odd mantissa below 2^53. All that depends on the number are constants of
+//! `i64`, which are parameters of a kernel. So 2, 2.5, infinity and NaN share one kernel.
+//! Must hold: WIDE-1: no `i64` value passes through f64, whose 53 bits would round it. The exceptions are powers with a
+//! fraction, numbers beyond `i64` that are divided by `i64`, and numbers that are unknown when the op is recorded and
+//! turn out to have a fraction (`array::wide_unknown`). WIDE-2: where [`Emit::may_depend_on_number`] is false, the
+//! emitted ops depend on the op and the number's side alone, except for powers.
 
 mod beside;
 
@@ -19,28 +19,29 @@ use crate::graph::table::DTypeRule;
 
 /// One past the greatest `i64`.
 pub const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-/// Bits of a limb: sums of a few products of two limbs fit an `i64`.
+/// Bits of a limb. A sum of a few products of two limbs fits an `i64`.
 const LIMB: u32 = 27;
-/// From this shift on, a product is less than a half, and a quotient beyond `i64`: an `i64` has 63 bits, a mantissa 53.
+/// From this shift on, a product is less than a half, and a quotient is beyond `i64`: an `i64` has 63 bits, a mantissa
+/// 53.
 const SHIFT_MAX: u32 = 117;
-/// Bits that a quotient gains in a step: a remainder below 2^53 times 2 to this fits an `i64`.
+/// Bits that a step adds to a quotient: a remainder below 2^53, times two to the power of this, fits an `i64`.
 const STEP: u32 = 10;
 
-/// Who writes ops down.
+/// Records ops, or computes them.
 pub trait Emit {
     /// A value, `i64` or bool.
     type Value: Clone;
-    /// An op on values; of `i64` or bool as the op has it.
+    /// Emits an op on values. Their dtypes, `i64` or bool, are those that the op takes.
     fn op(&mut self, op: ElementOp, args: &[Self::Value]) -> Self::Value;
-    /// A number, which is no part of the structure.
+    /// A constant, which is no part of the structure.
     fn number(&mut self, number: i64) -> Self::Value;
-    /// The op beside a number in f64, and cast back; `None` where f64 is missing.
+    /// Emits the op on `x` and a number in f64, with the result cast back; `None` if f64 is missing.
     fn float(&mut self, op: ElementOp, x: &Self::Value, number: f64, reversed: bool) -> Option<Self::Value>;
-    /// Whether the number may decide which ops there are, since nothing is compiled for them.
-    fn chooses(&self) -> bool;
+    /// Whether the emitted ops may depend on the number, because no kernel is compiled for them.
+    fn may_depend_on_number(&self) -> bool;
 }
 
-/// Whether an op beside a number of f64 is written down as here.
+/// Whether this module computes an op beside a number of f64.
 pub fn takes(op: ElementOp) -> bool {
     match beside(op) {
         Beside::Compare(_) | Beside::Sum | Beside::Difference | Beside::Product => true,
@@ -49,7 +50,7 @@ pub fn takes(op: ElementOp) -> bool {
     }
 }
 
-/// Whether a result takes f64 for some numbers: with `number` it does.
+/// Whether the op's result beside `number` is computed in f64.
 pub fn needs_float(op: ElementOp, number: f64, reversed: bool) -> bool {
     match beside(op) {
         Beside::Power => !is_whole(number),
@@ -59,12 +60,12 @@ pub fn needs_float(op: ElementOp, number: f64, reversed: bool) -> bool {
     }
 }
 
-/// Half away from zero, saturated.
+/// Rounds a number half away from zero, and saturates it.
 pub fn rounded(number: f64) -> i64 {
     number.round() as i64
 }
 
-/// The dtype that an op gives whose last argument is of this one.
+/// The dtype of an op's result; `last` is the dtype of its last argument.
 pub fn output(op: ElementOp, last: DType) -> DType {
     match op.info().rule {
         DTypeRule::Comparison | DTypeRule::Logic | DTypeRule::Test => DType::Bool,
@@ -76,7 +77,7 @@ fn is_inside(number: f64) -> bool {
     (-LIMIT..LIMIT).contains(&number)
 }
 
-/// Whether a number is an `i64`. The sign of a zero matters to a quotient.
+/// Whether a number is an `i64`. A zero with a negative sign is none, because the sign matters to a quotient.
 fn is_whole(number: f64) -> bool {
     number.trunc() == number && is_inside(number) && number.to_bits() != (-0.0f64).to_bits()
 }
@@ -96,7 +97,7 @@ fn parts(number: f64) -> (i64, u32) {
 
 /// `x op number`, or `number op x`.
 pub fn apply<E: Emit>(emit: &mut E, op: ElementOp, x: &E::Value, number: f64, reversed: bool) -> E::Value {
-    if emit.chooses() {
+    if emit.may_depend_on_number() {
         if is_whole(number) {
             let whole = emit.number(number as i64);
             return emit.op(op, &if reversed { [whole, x.clone()] } else { [x.clone(), whole] });
@@ -125,8 +126,8 @@ pub fn apply<E: Emit>(emit: &mut E, op: ElementOp, x: &E::Value, number: f64, re
     }
 }
 
-/// `x ^ c`, or `c ^ x`: in f64 where `c` is no `i64`. The number decides, since the host alone computes powers of `i64`
-/// (`graph::refusals`).
+/// `x ^ c`, or `c ^ x`. It is computed in f64 if `c` is no `i64`. The number may decide this, because only the host
+/// computes powers of `i64` (`graph::refusals`).
 fn power<E: Emit>(emit: &mut E, x: &E::Value, c: f64, reversed: bool) -> E::Value {
     if !is_whole(c)
         && let Some(float) = emit.float(Pow, x, c, reversed)
@@ -137,18 +138,20 @@ fn power<E: Emit>(emit: &mut E, x: &E::Value, c: f64, reversed: bool) -> E::Valu
     emit.op(Pow, &if reversed { [whole, x.clone()] } else { [x.clone(), whole] })
 }
 
-/// An `i64` value on its way through ops.
+/// Builds the ops on one `i64` value, `x`.
 struct Chain<'e, E: Emit> {
     emit: &'e mut E,
     x: E::Value,
 }
 
-/// What is added to a whole number for a fraction: from a threshold on one step, below it another.
+/// The steps that a fraction adds to a sum of whole numbers, as `[threshold, step, other]`: `step` if the sum is at
+/// least the threshold, else `other`.
 fn steps(fraction: f64) -> [i64; 3] {
     let step = fraction.signum() as i64;
     match fraction.abs().partial_cmp(&0.5) {
         Some(std::cmp::Ordering::Greater) => [0, step, step],
-        // A tie goes away from zero: up from 0 on, or down from 0 on.
+        // A tie is rounded away from zero. A positive fraction moves sums from 0 on up; a negative one moves sums up to
+        // 0 down.
         Some(std::cmp::Ordering::Equal) if step > 0 => [0, 1, 0],
         Some(std::cmp::Ordering::Equal) => [1, 0, -1],
         _ => [0, 0, 0],
@@ -173,21 +176,22 @@ impl<E: Emit> Chain<'_, E> {
         self.emit.op(Select, &[mask.clone(), yes.clone(), no.clone()])
     }
 
-    /// One of two numbers.
+    /// Selects one of two constants.
     fn either(&mut self, mask: &E::Value, yes: i64, no: i64) -> E::Value {
         let (yes, no) = (self.n(yes), self.n(no));
         self.select(mask, &yes, &no)
     }
 
-    /// Whether the number at hand is of a kind: the same everywhere.
+    /// A condition on the number, as a value: all of its elements are equal.
     fn flag(&mut self, is_so: bool) -> E::Value {
         let flag = self.n(-i64::from(is_so));
         self.with(Lt, &flag, 0)
     }
 
-    /// How many steps a shift takes: as many as the greatest where the number must not decide.
+    /// The number of steps in which a shift is done: those of the greatest shift, unless the ops may depend on the
+    /// number.
     fn turns(&self, shift: u32, greatest: u32) -> u32 {
-        (if self.emit.chooses() { shift } else { greatest }).div_ceil(STEP)
+        (if self.emit.may_depend_on_number() { shift } else { greatest }).div_ceil(STEP)
     }
 
     /// `a / 2^by`, rounded down.
@@ -198,7 +202,7 @@ impl<E: Emit> Chain<'_, E> {
         self.op(Div, &whole, &unit)
     }
 
-    /// The lowest limb, which is not negative, and the rest.
+    /// The lowest limb, which is not negative, and the rest, divided by 2^[`LIMB`].
     fn split(&mut self, a: &E::Value) -> (E::Value, E::Value) {
         let unit = self.n(1 << LIMB);
         let rest = self.op(Mod, a, &unit);
@@ -206,7 +210,7 @@ impl<E: Emit> Chain<'_, E> {
         (rest, self.op(Div, &whole, &unit))
     }
 
-    /// The numbers that compare so with another are an interval, or all but one number.
+    /// Compares `x` with `c`. The `i64` values for which the comparison holds are an interval, or all but one value.
     fn compared(&mut self, how: Comparison, c: f64) -> E::Value {
         const NONE: (i64, i64) = (i64::MAX, i64::MIN);
         let (least, greatest) = match how {
@@ -230,19 +234,20 @@ impl<E: Emit> Chain<'_, E> {
         if how == Comparison::NotEqual { self.emit.op(Not, &[inside]) } else { inside }
     }
 
-    /// A whole number in two halves, which fit below 2^64, and the one result of what is beyond.
+    /// The whole part of `c` as the sum of two `i64`, if `c` is below 2^64, and the bounds of the result. For other
+    /// numbers, and for NaN, the bounds are equal, because all results are.
     fn halves(c: f64) -> (i64, i64, [i64; 2]) {
         let all = [i64::MIN, i64::MAX];
         match c.abs() {
             _ if c.is_nan() => (0, 0, [0, 0]),
             size if size >= 2.0 * LIMIT => (0, 0, [if c > 0.0 { i64::MAX } else { i64::MIN }; 2]),
-            // Even. A sum that saturates at the first half would at the second.
+            // The number is even here. If adding the first half saturates, adding both halves would saturate, too.
             size if size >= LIMIT => ((c / 2.0) as i64, (c / 2.0) as i64, all),
             _ => (c as i64, 0, all),
         }
     }
 
-    /// `first + second`, moved by a fraction's steps, within bounds.
+    /// `first + second`, moved by the steps of a fraction (see `steps`), within bounds.
     fn settled(&mut self, first: &E::Value, second: i64, [from, above, below]: [i64; 3], bounds: [i64; 2]) -> E::Value {
         let sum = self.with(Add, first, second);
         let mask = self.with(Ge, &sum, from);
@@ -266,7 +271,8 @@ impl<E: Emit> Chain<'_, E> {
         let (mut half, other, bounds) = Self::halves(c);
         let mut moves = steps(if c.abs() < LIMIT { c.fract() } else { 0.0 });
         if c < 0.0 && c > -1.0 {
-            // Less than one below 2^63, which `0 - x` may not hold: one less and then up, if not down to it.
+            // `0 - x` may be 2^63, which overflows before the fraction takes it down. So `x` is subtracted from -1, and
+            // the difference moved up by 1 unless the result is rounded down to it.
             half = -1;
             moves = if c > -0.5 { [0, 1, 1] } else { [0, i64::from(c == -0.5), 0] };
         }
@@ -277,7 +283,7 @@ impl<E: Emit> Chain<'_, E> {
 
     /// `x * c`.
     fn times(&mut self, c: f64) -> E::Value {
-        // mantissa * more / 2^shift
+        // `c` is `mantissa * more / 2^shift`.
         let (mantissa, shift, more) = match c.abs() {
             _ if c.is_nan() => (0, 0, 1),
             size if size >= LIMIT => (1 << 52, 0, 1 << 62),
@@ -293,7 +299,8 @@ impl<E: Emit> Chain<'_, E> {
         };
         let sign = if c < 0.0 { -1 } else { 1 };
         let (m0, m1) = (sign * (mantissa % (1 << LIMB)), sign * (mantissa >> LIMB));
-        // Half of what is rounded away is added, and below zero one unit less: ties go away from zero.
+        // Half of the unit to which the product is rounded is added before rounding down, and 1 less where the product
+        // is negative, so that ties go away from zero.
         let half = |limb: u32| match shift > 0 && ((shift - 1) / LIMB).min(3) == limb {
             true => 1i64 << (shift - 1 - limb * LIMB),
             false => 0,
@@ -329,7 +336,7 @@ impl<E: Emit> Chain<'_, E> {
         let upper = self.with(Mul, &upper, 1 << up);
         let lower = self.shifted(&low, shift.min(2 * LIMB));
         let total = self.op(Add, &upper, &lower);
-        // What saturates below has a rest that would lift it.
+        // If the high part saturates at the least `i64`, adding the low part would raise the result again.
         let far = self.with(Lt, &high, if up > 0 { -(1i64 << (63 - up)) } else { i64::MIN });
         let least = self.n(i64::MIN);
         let total = self.select(&far, &least, &total);
@@ -348,7 +355,8 @@ impl<E: Emit> Chain<'_, E> {
         let is_tiny = mantissa == 0 || shift >= SHIFT_MAX;
         let (mantissa, shift) = if is_tiny { (1, 0) } else { (mantissa, shift) };
         let is_large = !is_inside(size);
-        // Below, above and amid which numbers the result is one number.
+        // The result is `lower` for all x below `least`, `upper` for all x above `greatest`, and 0 in between if `c` is
+        // large.
         let far = if is_negative { (i64::MAX, i64::MIN) } else { (i64::MIN, i64::MAX) };
         let (least, greatest, (lower, upper)) = match size * LIMIT {
             _ if is_tiny => (0, 0, far),
@@ -357,7 +365,7 @@ impl<E: Emit> Chain<'_, E> {
                 match half <= LIMIT {
                     true if half < LIMIT => (-(half as i64) + 1, half as i64 - 1, (-one, one)),
                     true => (i64::MIN + 1, i64::MAX, (-one, one)),
-                    // Also of NaN.
+                    // The same holds if `c` is NaN.
                     false => (i64::MIN, i64::MAX, (0, 0)),
                 }
             }
@@ -386,7 +394,8 @@ impl<E: Emit> Chain<'_, E> {
             quotient = self.op(Mul, &quotient, &unit);
             quotient = self.op(Add, &quotient, &digits);
         }
-        // Ties go away from zero. The quotient's negative is one less than all its bits' complement, moved up.
+        // Ties go away from zero. For a negative divisor, the base is the complement of the quotient's bits, `-1 -
+        // quotient`, which is moved up by 1 if the exact result is nearer to `-quotient`.
         let twice = self.op(Add, &rest, &rest);
         let x_below = self.with(Lt, &x, 0);
         let (up_from, down_to) =
@@ -407,13 +416,13 @@ impl<E: Emit> Chain<'_, E> {
         self.select(&below, &lower, &result)
     }
 
-    /// The result in f64 where a number is beyond what is exact.
+    /// The result in f64 if the number is beyond what is computed exactly, else `exact`.
     fn or_float(&mut self, op: ElementOp, c: f64, reversed: bool, exact: E::Value) -> E::Value {
-        if self.emit.chooses() {
+        if self.emit.may_depend_on_number() {
             return exact;
         }
         let x = self.x.clone();
-        // Of another number, what is computed in f64 is thrown away.
+        // For other numbers, the result in f64 is computed with 1, and not used.
         let is_so = needs_float(op, c, reversed);
         match self.emit.float(op, &x, if is_so { c } else { 1.0 }, reversed) {
             Some(float) => {
@@ -449,7 +458,8 @@ impl<E: Emit> Chain<'_, E> {
     /// `mod(x, c)` or `rem(x, c)`.
     fn remainder(&mut self, op: ElementOp, c: f64) -> E::Value {
         let is_far = c.abs() >= LIMIT;
-        // x * 2^shift in steps that fit an i64, reduced each time; then the remainder is a multiple of 2^-shift.
+        // x * 2^shift, in steps that fit an `i64`, each reduced by the divisor. The remainder is then a multiple of
+        // 2^-shift.
         let (mantissa, shift) = match c.abs() {
             _ if is_far || c.is_nan() => (1, 0),
             size if size > 0.0 && size < 0.5 => (1, 0),
@@ -466,7 +476,7 @@ impl<E: Emit> Chain<'_, E> {
             rest = self.op(op, &rest, &divisor);
         }
         let result = self.with(Div, &rest, 1 << shift);
-        // By a number beyond `i64`, which is more than any `x` but -2^63.
+        // The divisor is beyond `i64`. Its size is greater than that of every `x` except -2^63.
         let (least, greatest) = match op {
             Mod if c > 0.0 => (0, i64::MAX),
             Mod if c == -LIMIT => (i64::MIN + 1, 0),
@@ -489,7 +499,7 @@ impl<E: Emit> Chain<'_, E> {
     /// `mod(c, x)` or `rem(c, x)`.
     fn remainder_under(&mut self, op: ElementOp, c: f64) -> E::Value {
         let number = if is_inside(c) { c } else { 0.0 };
-        // The remainder of a whole number next to it, moved by the rest, whose sign is the result's.
+        // The remainder of a whole number next to `c`, moved by their difference, which has the sign of the result.
         let beside = |whole: f64| {
             let rest = number - whole;
             (whole as i64, if rest.abs() >= 0.5 { rest.signum() as i64 } else { 0 })

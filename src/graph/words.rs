@@ -1,14 +1,16 @@
-//! Structure as words: what a value hashes, written down, so that two values are compared by all of it and not by a hash.
+//! Structure as words. It records the input of a hash, so that two values are compared as a whole and not by their
+//! hashes.
 
 use std::hash::Hasher;
 
-/// Appends to a list what is hashed: a word for each number, and for bytes their length and as many words as they take.
+/// A hasher that appends its input to a list: a word for each number; for bytes, their length and then the words that
+/// hold them.
 #[derive(Debug)]
 pub struct Words<'a, V>(pub &'a mut V);
 
 impl<V: Extend<u64>> Hasher for Words<'_, V> {
     fn finish(&self) -> u64 {
-        unreachable!("the words are compared, and not their hash")
+        unreachable!("the words are compared, not their hash")
     }
 
     fn write(&mut self, bytes: &[u8]) {

@@ -45,7 +45,7 @@ impl Emit for Emitter<'_, '_, '_> {
         Some(builder.cast(result, DType::I64))
     }
 
-    fn chooses(&self) -> bool {
+    fn may_depend_on_number(&self) -> bool {
         !self.lowering.device.capabilities.compiles
     }
 }

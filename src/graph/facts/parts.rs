@@ -1,6 +1,7 @@
-//! Facts about what ops are of: reductions, scans, distributions and library kernels, one row each.
+//! Facts about the parts of ops: reductions, scans, distributions and library kernels, one row each.
 //!
-//! In: one of these. Out: its row, from which the row of its op (`graph/facts.rs`) is made. Must hold: as there.
+//! In: one of these. Out: its row, from which the row of its op is made (`graph/facts.rs`). Must hold: as in
+//! `graph/facts.rs`.
 
 use super::Check;
 use crate::graph::costs::{Cost, DIVISION, EXPONENTIAL, RANDOM, RANDOM_NORMAL, SIMPLE};
@@ -8,10 +9,10 @@ use crate::graph::gradient::{FoldRule as F, GradientRule as G};
 use crate::graph::linear::LinearOp;
 use crate::graph::op::{Dist, ReduceOp, ScanOp};
 
-/// In which dtype a reduction computes, and what it yields.
+/// The dtype in which a reduction computes, and the dtype of its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yields {
-    /// Floats in their own dtype, all else in f64.
+    /// Floats in their own dtype, all other dtypes in f64.
     Float,
     /// The operand's dtype.
     Same,
@@ -21,20 +22,20 @@ pub enum Yields {
     Truth,
 }
 
-/// What is known of a reduction.
+/// The facts about a reduction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReduceFacts {
-    /// The name that users know it by.
+    /// The name by which users know the reduction.
     pub name: &'static str,
-    /// In which dtype it computes, and what it yields. Read by `array/reduce`.
+    /// The dtype in which it computes, and that of its result. Read by `array/reduce`.
     pub yields: Yields,
-    /// Whether it has a value where nothing is reduced. Read by `array/fold_reduce`.
-    pub is_defined_of_nothing: bool,
-    /// How many arrays it reduces. Read by `array/reduce`.
+    /// Whether the reduction of no elements has a value. Read by `array/fold_reduce`.
+    pub is_defined_when_empty: bool,
+    /// The number of arrays that it reduces. Read by `array/reduce`.
     pub operands: usize,
-    /// What it costs.
+    /// What the reduction costs.
     pub cost: Cost,
-    /// How derivatives pass it.
+    /// How derivatives pass through the reduction.
     pub gradient: G,
 }
 
@@ -43,11 +44,11 @@ impl ReduceOp {
     pub fn facts(self) -> ReduceFacts {
         use Yields::{Count, Float, Same, Truth};
         macro_rules! reduction {
-            ($name:expr, $yields:expr, $is_defined_of_nothing:expr, $operands:expr, $each:expr, $gradient:expr) => {
+            ($name:expr, $yields:expr, $is_defined_when_empty:expr, $operands:expr, $each:expr, $gradient:expr) => {
                 ReduceFacts {
                     name: $name,
                     yields: $yields,
-                    is_defined_of_nothing: $is_defined_of_nothing,
+                    is_defined_when_empty: $is_defined_when_empty,
                     operands: $operands,
                     cost: Cost::Each($each),
                     gradient: $gradient,
@@ -58,7 +59,7 @@ impl ReduceOp {
             ReduceOp::Sum => reduction!("sum", Float, true, 1, SIMPLE, G::Fold(F::Spread)),
             ReduceOp::Prod => reduction!("prod", Float, true, 1, SIMPLE, G::Fold(F::OtherFactors)),
             ReduceOp::Mean => reduction!("mean", Float, true, 1, SIMPLE, G::Fold(F::SpreadMean)),
-            // Running means and scales divide.
+            // The running means and scales take divisions.
             ReduceOp::Var { .. } => reduction!("var", Float, true, 1, 2 * DIVISION, G::Fold(F::Deviation)),
             ReduceOp::Std { .. } => reduction!("std", Float, true, 1, 2 * DIVISION, G::Fold(F::Deviation)),
             ReduceOp::Min => reduction!("min", Same, false, 1, SIMPLE, G::Fold(F::AtExtreme)),
@@ -76,16 +77,16 @@ impl ReduceOp {
     }
 }
 
-/// What is known of a scan.
+/// The facts about a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanFacts {
-    /// The name that users know it by.
+    /// The name by which users know the scan.
     pub name: &'static str,
-    /// The reduction of which it holds the values of all beginnings. Read by `array/{reduce,fold_reduce}`.
+    /// The reduction whose value the scan yields for each beginning of a line. Read by `array/{reduce,fold_reduce}`.
     pub whole: ReduceOp,
-    /// Whether it computes bools as numbers. Read by `array/reduce`.
+    /// Whether the scan computes bools as numbers. Read by `array/reduce`.
     pub counts_bools: bool,
-    /// How derivatives pass it.
+    /// How derivatives pass through the scan.
     pub gradient: G,
 }
 
@@ -107,7 +108,7 @@ impl ScanOp {
 }
 
 impl Dist {
-    /// What drawing a number costs.
+    /// The cost of drawing a number.
     pub fn cost(self) -> Cost {
         match self {
             Dist::Uniform | Dist::Integer => Cost::Draw(RANDOM),
@@ -116,7 +117,7 @@ impl Dist {
     }
 }
 
-/// A library kernel, whatever its sizes are (`kernels::Library` has them).
+/// A kind of library kernel, without sizes (`kernels::Library` adds them).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LibraryOp {
     /// Products of matrices.
@@ -131,12 +132,12 @@ pub enum LibraryOp {
     Fourier,
 }
 
-/// What is known of a library kernel.
+/// The facts about a library kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LibraryFacts {
-    /// Its name in labels and `explain()`.
+    /// The kernel's name in labels and in `explain()`.
     pub name: &'static str,
-    /// What it costs. Read by `kernels/library`, and by the row of its op.
+    /// What the kernel costs. Read by `kernels/library`, and by the row of its op.
     pub cost: Cost,
 }
 
@@ -157,16 +158,16 @@ impl LibraryOp {
     }
 }
 
-/// What is known of an op of linear algebra.
+/// The facts about an op of linear algebra.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinearFacts {
-    /// The name that users know it by.
+    /// The name by which users know the op.
     pub name: &'static str,
-    /// What it checks while it is computed.
+    /// What the op checks while it is computed.
     pub check: Check,
-    /// What it costs.
+    /// What the op costs.
     pub cost: Cost,
-    /// How derivatives pass it.
+    /// How derivatives pass through the op.
     pub gradient: G,
 }
 
@@ -188,9 +189,9 @@ impl LinearOp {
             LinearOp::Cholesky => linear!("cholesky", Matrix(NOT_DEFINITE), 1, G::Factors),
             LinearOp::Lu => linear!("lu", Nothing, 2, G::Factors),
             LinearOp::SolveTriangular(_) => linear!("solve_triangular", Matrix(SINGULAR), 3, G::Solution),
-            // The factors, and the orthogonal one multiplied out.
+            // It computes the factors, and multiplies the orthogonal one out.
             LinearOp::Qr { .. } => linear!("qr", Nothing, 8, G::Factors),
-            // Reduction to a band, iteration, and the vectors carried along.
+            // It reduces the matrix to a band, iterates, and carries the vectors along.
             LinearOp::Eigh { .. } => linear!("eigh", Nothing, 27, G::Spectrum),
             LinearOp::Eig => linear!("eig", Nothing, 75, NO_SYMMETRY),
             LinearOp::Svd { .. } => linear!("svd", Nothing, 63, G::Spectrum),

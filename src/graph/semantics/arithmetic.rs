@@ -118,7 +118,7 @@ pub fn max<F: Float>(a: F, b: F) -> F {
     F::select(a.less(b) | a.is_nan(), b, a)
 }
 
-/// `x` no less than `low` and no greater than `high`; NaN stays NaN, a NaN bound is none.
+/// `x` no less than `low` and no greater than `high`; NaN stays NaN, and a bound that is NaN is ignored.
 #[inline(always)]
 pub fn clamp<F: Float>(x: F, low: F, high: F) -> F {
     let raised = F::select(x.less(low), low, x);
@@ -131,7 +131,7 @@ pub fn eq<L: Lane>(a: L, b: L) -> L::Mask {
     a.same(b)
 }
 
-/// Not `a == b`: true where one is NaN.
+/// The negation of `a == b`: true where one is NaN.
 #[inline(always)]
 pub fn ne<L: Lane>(a: L, b: L) -> L::Mask {
     !a.same(b)
@@ -191,13 +191,14 @@ pub fn remainder_is_long<F: Float>(a: F, b: F) -> F::Mask {
     a.magnitude().at_least(b.magnitude() * F::lit2(1024.0, 16777216.0))
 }
 
-/// `|a| - trunc(|a| / |b|) |b|`, exact where the quotient is below 2^10 (f32) or 2^24 (f64), and `|b|`, both times a
-/// power of two; and its inverse.
+/// `|a| - trunc(|a| / |b|) |b|` and `|b|`, both times a power of two, and the inverse of this power. The remainder is
+/// exact where the quotient is below 2^10 (f32) or 2^24 (f64).
 #[inline(always)]
 fn short_remainder<F: Float>(a: F, b: F) -> (F, F, F) {
     let (one, a, b) = (F::lit(1.0), a.magnitude(), b.magnitude());
-    // Divisors beyond 2^126 (f32) have no inverse on a GPU, where Vulkan bounds no error then; the halves of tiny ones,
-    // and what they leave, are subnormal, which it may take for zero. Powers of two bring them where neither matters.
+    // Divisors beyond 2^126 (f32) have no inverse on a GPU, because Vulkan then bounds no error. The halves of tiny
+    // divisors, and their remainders, are subnormal, so that a GPU may take them for zero. Powers of two scale both to
+    // a range where neither happens.
     let huge = b.more(F::lit2(4.2535296e37, 1e300));
     let tiny = b.less(F::lit2(7.888609052210118e-31, 1e-270));
     let up = F::lit2(16777216.0, 1.2676506002282294e30);
@@ -205,10 +206,11 @@ fn short_remainder<F: Float>(a: F, b: F) -> (F, F, F) {
     let scale = F::select(huge, F::lit(0.25), F::select(tiny, up, one));
     let back = F::select(huge, F::lit(4.0), F::select(tiny, down, one));
     let (a, b) = (a * scale, b * scale);
-    // Raised a little, so that an inexact division never yields too small a quotient: one too great leaves a
-    // negative remainder, which is exact; one too small might need a bit too many.
+    // The quotient is raised a little, so that an inexact division never yields too small a quotient. With a quotient
+    // that is too great by one, the remainder is negative but exact; with one that is too small, it might need a bit
+    // too many.
     let quotient = (a / b * F::lit2(1.0 + 1.0 / 1048576.0, 1.0 + 1.0 / 562949953421312.0)).truncated();
-    // With a quotient of 1 the first difference is exact only for the whole divisor.
+    // If the quotient is 1, the first difference is exact only with the whole divisor.
     let high = F::select(quotient.less(F::lit(2.0)), b, b.high_half());
     let rest = (a - quotient * high) - quotient * (b - high);
     (F::select(rest.less(F::lit(0.0)), rest + b, rest), b, back)
@@ -218,7 +220,7 @@ fn short_remainder<F: Float>(a: F, b: F) -> (F, F, F) {
 #[inline(always)]
 pub fn rem<F: Float>(a: F, b: F) -> F {
     let (rest, _, back) = short_remainder(a, b);
-    // Nothing to take away, also from an infinite divisor (0 times infinity is NaN).
+    // If `|a|` is less than `|b|`, the remainder is `a`, also for an infinite divisor (0 times infinity would be NaN).
     F::select(a.magnitude().less(b.magnitude()), a, (rest * back).with_sign_of(a))
 }
 
@@ -238,7 +240,7 @@ pub fn modulo<F: Float>(a: F, b: F) -> F {
     let (rest, divisor, back) = short_remainder(a, b);
     let whole = a.magnitude().less(b.magnitude());
     let plain = F::select(whole, a, (rest * back).with_sign_of(a));
-    // To be moved by the divisor before the scale is taken off: the remainder itself may be subnormal.
+    // The remainder is moved by the divisor before it is scaled back, because the remainder itself may be subnormal.
     let moved = F::select(whole, a + b, (divisor - rest) * back).with_sign_of(b);
     let moved = F::select(a.less(zero) ^ b.less(zero), moved, plain);
     F::select(F::select(whole, a, rest).same(zero), zero.with_sign_of(b), moved)
@@ -250,7 +252,8 @@ pub fn modulo_long<F: Float>(a: F, b: F) -> F {
     F::select(b.same(F::lit(0.0)), a, signed_like_divisor(rem_long(a, b), b))
 }
 
-/// By bits, since a GPU that flushes subnormals takes such a remainder for zero when it compares.
+/// The remainder `rest`, moved by the divisor `b` if their signs differ. The signs are compared by bits, because a GPU
+/// that flushes subnormals would compare such a remainder as zero.
 #[inline(always)]
 fn signed_like_divisor<F: Float>(rest: F, b: F) -> F {
     let zero = F::lit(0.0);

@@ -1,8 +1,8 @@
 //! Polynomial coefficients of the semantic functions.
 //!
 //! Each set was made by Remez' exchange algorithm in 100-digit arithmetic, for the function and interval that its
-//! comment names, and then rounded to the type. Errors are of the polynomial before rounding, relative to the
-//! function in which it is used.
+//! comment names, and then rounded to the type. The stated errors are those of the polynomial before rounding, relative
+//! to the function in which it is used.
 
 use super::lanes::Poly;
 
@@ -134,7 +134,7 @@ pub(crate) const SIN: Poly = Poly {
     ],
 };
 
-/// `(sin(r) - r) / r^3` in r^2 for |r| up to pi/2 and what a rounded quotient may leave beyond it.
+/// `(sin(r) - r) / r^3` in r^2 for |r| up to pi/2, and a little beyond it, where a rounded quotient may leave r.
 pub(super) const SIN_OF_HALF_TURN: Poly = Poly {
     // log2 of the greatest error: -27.27
     narrow: &[-0.16666659712791443, 0.008333069272339344, -0.0001980977540370077, 2.6060886284540175e-06],

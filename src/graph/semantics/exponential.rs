@@ -4,13 +4,13 @@ use super::arithmetic::power_of_two;
 use super::coefficients::{EXP, EXP_OF_TWICE, EXP2};
 use super::lanes::{Bits, Float, horner};
 
-/// The part of ln(2) whose products with exponents are exact, and the rest.
+/// ln(2) in two parts: the product of the first with an exponent is exact.
 #[inline(always)]
 pub(super) fn ln2<F: Float>() -> (F, F) {
     (F::lit2(0.693145751953125, 0.6931471805592082), F::lit2(1.428606765330187e-6, 7.371002565167799e-13))
 }
 
-/// `x` within what `exp` turns into zero and infinity at the latest.
+/// Clamps `x` to bounds beyond which `exp` is zero or infinity.
 #[inline(always)]
 pub(super) fn clamped<F: Float>(x: F, low: F, high: F) -> F {
     F::select(x.less(low), low, F::select(x.more(high), high, x))
@@ -62,7 +62,7 @@ pub(super) fn exp_limits<F: Float>() -> (F, F) {
     (F::lit2(-104.0, -746.0), F::lit2(89.0, 710.0))
 }
 
-/// Whether `exp(x)` may leave the normal numbers, or x is no number.
+/// Whether `exp(x)` may leave the range of normal numbers, or x is NaN.
 #[inline(always)]
 pub fn exp_is_far<F: Float>(x: F) -> F::Mask {
     x.is_beyond(if F::WIDE { 708.0 } else { 87.0 })
@@ -74,7 +74,7 @@ pub fn exp_near<F: Float>(x: F) -> F {
     let (n, r) = split(x);
     let one = F::lit(1.0);
     let y = one + r * (one + r * horner(r, &EXP));
-    // The exponent is added where it stands: y is about 1, and the result a normal number.
+    // The exponent is added to the bits in place: y is about 1, and the result is a normal number.
     F::from_bits(y.to_bits().plus(n.low_bits_plus(0.0).left(F::MANTISSA)))
 }
 
@@ -92,7 +92,7 @@ pub fn expm1<F: Float>(x: F) -> F {
     let (low, high) = (F::lit2(-18.0, -40.0), F::lit2(89.0, 710.0));
     let (n, r) = reduced(clamped(x, low, high), F::lit(0.0));
     let y = r + r * r * horner(r, &EXP);
-    // Half of it, since 2^n itself may overflow: 2^(n-1) y + (2^(n-1) - 1/2).
+    // The code computes half of the result, because 2^n itself may overflow: 2^(n-1) y + (2^(n-1) - 1/2).
     let power = power_of_two::<F>(n.small_to_bits().minus(F::Bits::word(1)));
     let result = F::lit(2.0) * (power * y + (power - F::lit(0.5)));
     let tiny = x.magnitude().less(F::lit2(2.9802322387695312e-8, 5.551115123125783e-17));

@@ -40,8 +40,8 @@ pub fn tanh<F: Float>(x: F) -> F {
     let (power, y) = expm1_of_twice(x.magnitude().lesser(F::lit2(10.0, 22.0)));
     let half = F::lit(0.5);
     let e = power * y + (power * half - half);
-    // A loose division could yield more than 1. Not the lesser of magnitude and 1 with the sign put on: Mesa 22
-    // compiles that wrongly where x is the same in all invocations.
+    // A loose division could yield more than 1. The code clamps both signs rather than the magnitude with the sign put
+    // on, because Mesa 22 compiles the latter wrongly if x is the same in all invocations.
     let quotient = (e / (e + one)).with_sign_of(x).lesser(one);
     let result = -(-quotient).lesser(one);
     F::select(x.is_nan(), x, result)
@@ -80,7 +80,7 @@ pub fn atanh<F: Float>(x: F) -> F {
     let a = x.magnitude();
     let one = F::lit(1.0);
     let result = (F::lit(0.5) * log1p((a + a) / (one - a))).with_sign_of(x);
-    // Of tiny numbers also where twice the number would be cut off.
+    // A tiny number is its own result, also where the driver would flush `a + a` to zero.
     let result = F::select(a.less(F::lit2(0.000244140625, 7.450580596923828e-9)), x, result);
     F::select(a.more(one) | x.is_nan(), F::nan(), result)
 }

@@ -7,7 +7,7 @@ fn negative<I: Whole>(a: I) -> I::Mask {
     if I::SIGNED { a.less(I::whole(0)) } else { I::Mask::all(false) }
 }
 
-/// `a` itself: what rounding does to an integer.
+/// `a` itself: rounding does not change an integer.
 #[inline(always)]
 pub fn same<I: Whole>(a: I) -> I {
     a
@@ -78,7 +78,7 @@ pub fn mul<I: Whole>(a: I, b: I) -> I {
     a.times_saturating(b)
 }
 
-/// A divisor that [`Whole::quotient`] accepts: 2 stands for 0 and -1, which callers treat apart.
+/// A divisor that [`Whole::quotient`] accepts: 2 in place of 0 and -1, which callers treat separately.
 #[inline(always)]
 fn plain_divisor<I: Whole>(b: I) -> I {
     let odd = b.same(I::whole(0));
@@ -94,7 +94,7 @@ pub fn div<I: Whole>(a: I, b: I) -> I {
     let quotient = a.quotient(divisor);
     let rest = a.minus(quotient.times(divisor));
     let rounded = if I::SIGNED {
-        // Compared as negative numbers, whose magnitude can't overflow.
+        // Both are compared as negative numbers, because their magnitude may overflow.
         let rest_below = I::select(negative(rest), rest, zero.minus(rest));
         let divisor_below = I::select(negative(divisor), divisor, zero.minus(divisor));
         let away = rest_below.at_most(divisor_below.minus(rest_below));
@@ -171,7 +171,7 @@ pub fn pow<I: Whole>(a: I, n: I) -> I {
     if !I::SIGNED {
         return result;
     }
-    // 1 / a^|n|: of |a| = 1 it is the sign by parity, of 0 it saturates, of 2 and -2 it rounds at n = -1.
+    // 1 / a^|n|: for |a| = 1 it is the sign by parity, for 0 it saturates, for 2 and -2 it rounds at n = -1.
     let unit = I::select(negative(a) & !n.has_bit(0), one, a);
     let half = I::select(n.same(I::whole(-1)), sign(a), zero);
     let two = a.same(I::whole(2)) | a.same(I::whole(-2));
@@ -181,13 +181,13 @@ pub fn pow<I: Whole>(a: I, n: I) -> I {
     I::select(negative(n), inverse, result)
 }
 
-/// False: what `isnan` and `isinf` say of integers.
+/// False: the result of `isnan` and `isinf` for integers.
 #[inline(always)]
 pub fn never<I: Whole>(a: I) -> I::Mask {
     a.less(a)
 }
 
-/// True: what `isfinite` says of integers.
+/// True: the result of `isfinite` for integers.
 #[inline(always)]
 pub fn always<I: Whole>(a: I) -> I::Mask {
     a.same(a)

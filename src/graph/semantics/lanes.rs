@@ -1,11 +1,11 @@
-//! The traits that a semantic function is written against.
+//! The traits over which a semantic function is generic.
 //!
 //! Names differ from those of the primitive types' own methods (`less` and not `lt`), so that generic code cannot
 //! call a native method by accident.
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Sub};
 
-/// A truth value in every lane.
+/// A truth value in each lane.
 pub trait Mask:
     Copy + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Not<Output = Self>
 {
@@ -13,9 +13,9 @@ pub trait Mask:
     fn all(value: bool) -> Self;
 }
 
-/// A number in every lane, with an order.
+/// A number with an order in each lane.
 pub trait Lane: Copy {
-    /// Truth values of as many lanes.
+    /// Truth values for the same lanes.
     type Mask: Mask;
     /// `yes` where the mask is true, else `no`; both are evaluated.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
@@ -41,7 +41,7 @@ pub trait Lane: Copy {
 pub trait Bits:
     Lane + BitAnd<Output = Self> + BitOr<Output = Self> + BitXor<Output = Self> + Not<Output = Self>
 {
-    /// A constant; its low bits where the type is narrower.
+    /// A constant; its low bits if the type is narrower.
     fn word(value: u64) -> Self;
     /// Wrapping sum.
     fn plus(self, other: Self) -> Self;
@@ -53,9 +53,9 @@ pub trait Bits:
     fn times_high(self, other: Self) -> Self;
     /// Shifted left by a constant below the width.
     fn left(self, count: u32) -> Self;
-    /// Shifted right by a constant below the width, zeros in.
+    /// Shifted right by a constant below the width; zeros are shifted in.
     fn right(self, count: u32) -> Self;
-    /// Shifted right by a constant below the width, the sign in.
+    /// Shifted right by a constant below the width; the sign is shifted in.
     fn right_signed(self, count: u32) -> Self;
     /// Shifted left by a count per lane, below the width.
     fn left_by(self, count: Self) -> Self;
@@ -65,19 +65,19 @@ pub trait Bits:
     fn pick(table: &'static [u64], index: Self) -> Self;
 }
 
-/// Polynomial coefficients, constant term first, for f32 and for f64.
+/// Polynomial coefficients for f32 and for f64, constant term first.
 pub struct Poly {
-    /// For 24 bits; every number is exactly an f32.
+    /// Coefficients for 24 bits; every number is exactly an f32.
     pub narrow: &'static [f64],
-    /// For 53 bits.
+    /// Coefficients for 53 bits.
     pub wide: &'static [f64],
 }
 
-/// f32 or f64 in every lane.
+/// f32 or f64 in each lane.
 pub trait Float:
     Lane + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Neg<Output = Self>
 {
-    /// Its bits.
+    /// The float's bits.
     type Bits: Bits<Mask = Self::Mask>;
     /// Whether it is f64.
     const WIDE: bool;
@@ -94,27 +94,27 @@ pub trait Float:
     fn to_bits(self) -> Self::Bits;
     /// The absolute value.
     fn magnitude(self) -> Self;
-    /// The greatest integer not above.
+    /// The greatest integer that is not above the number.
     fn round_down(self) -> Self;
-    /// The least integer not below.
+    /// The least integer that is not below the number.
     fn round_up(self) -> Self;
     /// The integer next to zero.
     fn truncated(self) -> Self;
     /// The square root.
     fn root(self) -> Self;
-    /// The nearest integer of a number below 2^22 (f32) or 2^51 (f64); ties may go either way.
+    /// The nearest integer of a number below 2^22 (f32) or 2^51 (f64); ties may be rounded either way.
     fn nearest_small(self) -> Self;
     /// An integral number below 2^22 or 2^51, in two's complement.
     fn small_to_bits(self) -> Self::Bits;
     /// The float of a two's complement integer below 2^22 or 2^51.
     fn small_from_bits(bits: Self::Bits) -> Self;
-    /// The low bits, in two's complement, of an integral number below 2^21 or 2^50 plus an integral constant as
-    /// small; the bits above the mantissa's lowest 22 or 51 are anything. To be shifted to where they count: it costs
-    /// one addition, and no conversion, which is slow on GPUs.
+    /// The low bits, in two's complement, of an integral number below 2^21 or 2^50 plus an integral constant as small.
+    /// The bits above the lowest 22 or 51 may have any value, so callers shift the result to the place where only the
+    /// low bits count. This costs one addition and no conversion, which is slow on GPUs.
     fn low_bits_plus(self, more: f64) -> Self::Bits;
-    /// The lesser of two numbers; anything where one is NaN.
+    /// The lesser of two numbers; any value if one is NaN.
     fn lesser(self, other: Self) -> Self;
-    /// Whether its magnitude exceeds a positive constant, or it is NaN.
+    /// Whether the number's magnitude exceeds a positive constant, or the number is NaN.
     fn is_beyond(self, limit: f64) -> Self::Mask;
     /// Whether it is NaN.
     fn is_nan(self) -> Self::Mask;
@@ -124,18 +124,18 @@ pub trait Float:
     fn infinity() -> Self;
     /// A quiet NaN.
     fn nan() -> Self;
-    /// The exact remainder of the division truncated toward zero, of finite numbers and a divisor that is not
-    /// zero: long and rare.
+    /// The exact remainder of the division truncated toward zero, for finite numbers and a divisor that is not zero. It
+    /// takes long, and is rarely needed.
     fn exact_remainder(self, divisor: Self) -> Self;
     /// `self` with the sign of `sign`.
     fn with_sign_of(self, sign: Self) -> Self;
 
-    /// The number itself, which has the sign of `sign`. A shader's compiler does not know that, and so can't take
-    /// `(a + b) - a` for `b` (SEM-2).
+    /// The number itself, which must have the sign of `sign`. A shader's compiler does not know that, and so it cannot
+    /// replace `(a + b) - a` by `b` (SEM-2).
     fn pinned(self, sign: impl FnOnce() -> Self) -> Self;
 
-    /// `self - factor * constant`. What is taken away in parts, of which the first multiplies exactly, stays apart: a
-    /// shader's compiler that gathers the parts of a constant loses what they were made for (SEM-2).
+    /// `self - factor * constant`. A constant that is subtracted in parts, of which the first multiplies exactly, stays
+    /// in parts. A shader's compiler that adds the parts up again would lose this exactness (SEM-2).
     fn less_part(self, factor: Self, constant: Self) -> Self;
 
     /// One of two constants by the type's width.
@@ -144,7 +144,7 @@ pub trait Float:
         Self::lit(if Self::WIDE { wide } else { narrow })
     }
 
-    /// Without the low half of its mantissa, so that products of such numbers are exact (SEM-2).
+    /// The number without the low half of its mantissa, so that products of such numbers are exact (SEM-2).
     #[inline(always)]
     fn high_half(self) -> Self {
         let mask = if Self::WIDE { !0x7ff_ffffu64 } else { 0xffff_f000 };
@@ -152,7 +152,7 @@ pub trait Float:
     }
 }
 
-/// A MATLAB integer class in every lane; arithmetic saturates where it is named so.
+/// A MATLAB integer class in each lane. Arithmetic saturates where the name says so.
 pub trait Whole: Lane {
     /// Whether it has negative numbers.
     const SIGNED: bool;

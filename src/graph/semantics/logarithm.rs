@@ -36,7 +36,8 @@ fn tail<F: Float>(f: F) -> (F, F) {
     (half_square, rest)
 }
 
-/// `result`, which holds for positive finite numbers, completed: -inf of 0, NaN below, infinity and NaN themselves.
+/// Completes `result`, which holds for positive finite numbers: -inf for 0, NaN below 0; infinity and NaN stay as they
+/// are.
 #[inline(always)]
 fn completed<F: Float>(x: F, result: F) -> F {
     let zero = F::lit(0.0);
@@ -72,17 +73,17 @@ pub fn log<F: Float>(x: F) -> F {
 pub fn log1p<F: Float>(x: F) -> F {
     let one = F::lit(1.0);
     let sum = one + x;
-    // The magnitude is the number itself down to -1, and keeps compilers from taking `(1 + x) - 1` for x (SEM-2).
+    // The magnitude is the sum itself for `x` from -1 on. It keeps compilers from replacing `(1 + x) - 1` by x (SEM-2).
     let u = sum.magnitude();
     let (k, f) = reduced_normal(u);
-    // What rounding took from the sum.
+    // The part of the sum that rounding lost.
     let lost = F::select(x.more(one), one - (u - x), x - (u - one));
     let result = joined(k, f, lost / u);
     let tiny = x.magnitude().less(F::lit2(2.9802322387695312e-8, 5.551115123125783e-17));
     F::select(tiny, x, completed(sum, result))
 }
 
-/// `log_b(x)`, where `scale` is `1 / ln(b)` and `unit` is `log_b(2)`, both in two parts of which the first multiplies
+/// `log_b(x)`. `scale` is `1 / ln(b)` and `unit` is `log_b(2)`, each in two parts, of which the first multiplies
 /// exactly.
 #[inline(always)]
 fn to_base<F: Float>(x: F, scale: (F, F), unit: (F, F)) -> F {

@@ -1,4 +1,4 @@
-//! Native numbers as lanes: one lane each; the host device's loops are where they become vectors.
+//! Native numbers as lanes. Each is one lane; the loops of the host device turn them into vectors.
 
 use super::lanes::{Bits, Float, Lane, Mask, Whole};
 use std::hint::select_unpredictable;
@@ -236,7 +236,7 @@ macro_rules! whole {
     )*};
 }
 whole!(
-    // Products in twice the width vectorise, the saturating intrinsics do not.
+    // Products in twice the width vectorise; the saturating intrinsics do not.
     u8, false, |a, b| (a as u16 * b as u16).min(255) as u8;
     i32, true, |a, b| (a as i64 * b as i64).clamp(i32::MIN as i64, i32::MAX as i64) as i32;
     u32, false, |a, b| (a as u64 * b as u64).min(u32::MAX as u64) as u32;

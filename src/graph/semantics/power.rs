@@ -5,7 +5,7 @@ use super::exponential::{clamped, exp_limits, exp_split, ln2, scaled};
 use super::lanes::{Float, horner};
 use super::logarithm;
 
-/// `a + b` and what rounding lost, where `|a| >= |b|` or `a` is zero.
+/// `a + b` and its rounding error, where `|a| >= |b|` or `a` is zero.
 #[inline(always)]
 pub(super) fn sum_of_ordered<F: Float>(a: F, b: F) -> (F, F) {
     let sum = (a + b).pinned(|| (a + a) + (b + b));
@@ -20,7 +20,7 @@ pub(super) fn log_pair<F: Float>(x: F) -> (F, F) {
     let two = F::lit(2.0);
     let (d, d_lost) = sum_of_ordered(two, f);
     let d_high = d.high_half();
-    // Each rest has the sign of what it is left of.
+    // Each rest has the sign of the number from which it is left.
     let d_low = (d - d_high).pinned(|| d) + d_lost;
     let s_high = (f / d).high_half();
     let s_low = ((f - s_high * d_high).pinned(|| f) - s_high * d_low) / d;
@@ -31,7 +31,7 @@ pub(super) fn log_pair<F: Float>(x: F) -> (F, F) {
     let square_low = (square - square_high).pinned(|| square) + s_low * (s_high + s);
     let cube = s_high * square_high;
     let cube_low = s_high * square_low + s_low * s * s;
-    // 2/3 s^3 in two parts, and the terms above it.
+    // 2/3 s^3 in two parts, and the higher terms of the series.
     let (c_high, c_low) =
         (F::lit2(0.66650390625, 0.6666666567325592), F::lit2(0.00016276042151730508, 9.934107462565104e-9));
     let cube_high = cube.high_half();
@@ -58,14 +58,14 @@ pub(super) fn product_pair<F: Float>(y: F, high: F, low: F) -> (F, F) {
     sum_of_ordered(product, (y_high * h_low + y_low * h_high) + y_low * h_low)
 }
 
-/// `a^b` of positive finite `a`, where the logarithm of the result overflows nothing.
+/// `a^b` for a positive finite `a`. If the logarithm of the result overflows, the result is zero or infinity.
 #[inline(always)]
 fn magnitude<F: Float>(a: F, b: F) -> F {
     let (high, low) = log_pair(a);
     let (p, p_low) = product_pair(b, high, low);
     let (least, greatest) = exp_limits::<F>();
     let inside = p.more(least) & p.less(greatest);
-    // A product that overflowed has no low part; its sign is that of the factors.
+    // A product that overflowed has no low part. The sign of the result's logarithm is that of the factors.
     let sign = F::select(F::lit(1.0).with_sign_of(b).less(F::lit(0.0)), -high, high);
     let edge = F::select(sign.less(F::lit(0.0)), least, greatest);
     let p = F::select(inside, p, F::select(p.is_nan(), edge, clamped(p, least, greatest)));
@@ -73,7 +73,8 @@ fn magnitude<F: Float>(a: F, b: F) -> F {
     scaled(y, n)
 }
 
-/// `x^y`; NaN of a negative number to a fractional power, 1 of anything to the power 0 and of 1 to anything.
+/// `x^y`. It is NaN for a negative number to a fractional power, and 1 for any number to the power 0 and for 1 to any
+/// power.
 #[inline(always)]
 pub fn pow<F: Float>(x: F, y: F) -> F {
     let (zero, one) = (F::lit(0.0), F::lit(1.0));
@@ -83,7 +84,7 @@ pub fn pow<F: Float>(x: F, y: F) -> F {
     let odd = whole & !half.truncated().same(half);
     let ordinary = !(a.same(zero) | x.is_infinite() | x.is_nan());
     let result = magnitude(F::select(ordinary, a, one), y);
-    // Zero, infinity and infinite exponents: all or nothing.
+    // Zero, infinity and infinite exponents give either zero or infinity.
     let grows = a.more(one) ^ y.less(zero);
     let extreme = F::select(grows, F::infinity(), zero);
     let all_or_nothing = a.same(zero) | a.is_infinite() | (y.is_infinite() & !a.same(one));
@@ -95,7 +96,7 @@ pub fn pow<F: Float>(x: F, y: F) -> F {
     F::select(y.same(zero) | x.same(one), one, result)
 }
 
-/// `sqrt(a^2 + b^2)`, without overflow or underflow between; infinite if one is.
+/// `sqrt(a^2 + b^2)`, whose intermediate results neither overflow nor underflow; infinite if one argument is.
 #[inline(always)]
 pub fn hypot<F: Float>(a: F, b: F) -> F {
     let (x, y) = (a.magnitude(), b.magnitude());

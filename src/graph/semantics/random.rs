@@ -1,4 +1,4 @@
-//! From random words to distributions.
+//! Turns random words into numbers of a distribution.
 
 use super::lanes::{Bits, Float};
 use super::logarithm::log_of_normal;
@@ -7,7 +7,7 @@ use super::trigonometric::sine_at;
 /// Uniform in [0, 1): the upper 24 (f32) or 53 (f64) bits, exactly, on any device.
 #[inline(always)]
 pub(crate) fn uniform<F: Float>(bits: F::Bits) -> F {
-    // In two pieces that convert exactly.
+    // The bits are taken in two pieces that convert exactly.
     let (high, low, unit_high, unit_low) = if F::WIDE {
         let low = bits.right(11) & F::Bits::word(0x7ff_ffff);
         (bits.right(38), low, F::lit(1.4901161193847656e-8), F::lit(1.1102230246251565e-16))
@@ -25,12 +25,12 @@ pub(crate) fn normal_pair<F: Float>(a: F::Bits, b: F::Bits) -> (F, F) {
     let word = F::Bits::word;
     let width = F::MANTISSA + if F::WIDE { 12 } else { 9 };
     let half = width / 2;
-    // Above 0, since its logarithm is taken: the last bit is always set.
+    // The number is above 0, because its logarithm is taken: its last bit is always set.
     let high = F::small_from_bits(a.right(half)) * F::lit2(0.0000152587890625, 2.3283064365386963e-10);
     let low = (a & word((1 << half) - 1)) | word(1);
     let u = high + F::small_from_bits(low) * F::lit2(2.3283064365386963e-10, 5.421010862427522e-20);
     let radius = (F::lit(-2.0) * log_of_normal(u)).root();
-    // The angle's nearest quadrant, and the rest as a signed fraction of one.
+    // The quadrant nearest to the angle, and the rest as a signed fraction of a quadrant.
     let quadrant = b.plus(word(1 << (width - 3))).right(width - 2);
     let rest = b.left(2);
     let drop = width - F::MANTISSA + 2;

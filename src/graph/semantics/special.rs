@@ -20,7 +20,7 @@ pub fn erf<F: Float>(x: F) -> F {
     F::select(x.is_nan(), x, result)
 }
 
-/// `sin(pi x)` for `|x|` below 2^21; its sign of zero means nothing.
+/// `sin(pi x)` for `|x|` below 2^21. A zero may have either sign.
 #[inline(always)]
 fn sin_pi<F: Float>(x: F) -> F {
     let n = x.nearest_small();
@@ -37,7 +37,7 @@ fn sin_pi<F: Float>(x: F) -> F {
 #[inline(always)]
 fn log_gamma_pair<F: Float>(z: F, delta: F) -> (F, F) {
     let (high, low) = log_pair(z);
-    // The greater part comes first in all of these sums but below z = 6, where what is lost is small enough.
+    // The greater part comes first in all of these sums, except below z = 6, where the loss is small enough.
     let (less_one, lost) = sum_of_ordered(high, F::lit(-1.0));
     let (p, p_low) = product_pair(z, less_one, low + lost);
     let half = F::lit(0.5);
@@ -55,10 +55,11 @@ fn log_gamma_pair<F: Float>(z: F, delta: F) -> (F, F) {
 pub fn gamma<F: Float>(x: F) -> F {
     let (zero, one, two, three) = (F::lit(0.0), F::lit(1.0), F::lit(2.0), F::lit(3.0));
     let negative = x.less(zero);
-    // Of |x|, from which the reflection takes it to negative numbers; beyond the limits it over- and underflows.
+    // This computes gamma(|x|); the reflection derives negative arguments from it. Beyond the limits it over- and
+    // underflows.
     let a = clamped(x.magnitude(), zero, F::lit2(47.5, 189.5));
     let small = a.less(three);
-    // A sum of magnitudes, so that no compiler takes `(a + 3) - 3` for a (SEM-2).
+    // The sum is a magnitude, so that no compiler replaces `(a + 3) - 3` by a (SEM-2).
     let shifted = (a + three).magnitude();
     let delta = F::select(small, a - (shifted - three), zero);
     let (high, low) = log_gamma_pair(F::select(small, shifted, a), delta);
@@ -68,7 +69,7 @@ pub fn gamma<F: Float>(x: F) -> F {
     // gamma(-a) = -pi / (a sin(pi a) gamma(a)), scaled last, since gamma(a) may overflow.
     let over = F::select(small, (a + one) * (a + two), one / a);
     let reflected = scaled(F::lit(-PI) / sin_pi(a) * (over / y), F::Bits::word(0).minus(n));
-    // Below the smallest number that is not a whole one, all are poles.
+    // All numbers below the least one with a fraction are poles.
     let pole = negative & (x.round_down().same(x) | x.is_infinite());
     let result = F::select(negative, reflected, positive);
     let result = F::select(x.magnitude().less(F::lit2(1e-30, 1e-290)), one / x, result);
@@ -82,20 +83,22 @@ pub fn lgamma<F: Float>(x: F) -> F {
     let (zero, one) = (F::lit(0.0), F::lit(1.0));
     let negative = x.less(zero);
     let a = x.magnitude();
-    // Near 1 and 2 by a polynomial about 2 and the recurrence; the arguments of its logarithm are exact there.
+    // Near 1 and 2, a polynomial about 2 and the recurrence are used; the arguments of the polynomial's logarithm are
+    // exact there.
     let (half, middle) = (F::lit(0.5), F::lit(1.5));
     let lowest = a.less(half);
     let lower = a.less(middle);
     let t = F::select(lowest, a, a - F::select(lower, one, F::lit(2.0)));
     let factor = F::select(lowest, a * (a + one), F::select(lower, a, one));
     let near = t * horner(clamped(t, -half, half), &LGAMMA) - log(factor);
-    // The next single's value rounds to infinity.
+    // For the next f32, the result rounds to infinity.
     let greatest = F::lit2(4.0850032e36, 2.556348163871691e305);
     let (high, low) = log_gamma_pair(clamped(a, F::lit(2.5), greatest), zero);
     let close = a.less(F::lit(2.5));
     let far = F::select(a.more(greatest), F::infinity(), high + low);
     let positive = F::select(close, near, far);
-    // |gamma(-a) gamma(a)| = pi / (a |sin(pi a)|). The logarithms nearly cancel at times: subtracted in two parts.
+    // |gamma(-a) gamma(a)| = pi / (a |sin(pi a)|). The logarithms may nearly cancel, so they are subtracted in two
+    // parts.
     let whole = a.round_down();
     let wave = sin_pi(clamped(a - whole, zero, one)).magnitude();
     let tiny = a.less(F::lit2(1e-9, 1e-18));

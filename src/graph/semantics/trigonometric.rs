@@ -1,34 +1,34 @@
-//! Sine, cosine and tangent: the argument is reduced to half turns and `|r| <= pi/2`, so that one polynomial does, or
-//! to quadrants and `|r| <= pi/4`.
+//! Sine, cosine and tangent. The argument is reduced to half turns and `|r| <= pi/2`, where one polynomial is enough,
+//! or to quadrants and `|r| <= pi/4`.
 //!
-//! Up to [`is_large`]'s limit pi or pi/2 is subtracted in parts whose products with their number are exact; beyond, the
-//! argument is multiplied by as many bits of 2/pi as its exponent asks for (Payne and Hanek, "Radian
-//! reduction for trigonometric functions", SIGNUM 1983).
+//! Up to [`is_large`]'s limit, pi or pi/2 is subtracted in parts whose products with the number of turns are exact.
+//! Beyond the limit, the argument is multiplied by as many bits of 2/pi as its exponent requires (Payne and Hanek,
+//! "Radian reduction for trigonometric functions", SIGNUM 1983).
 
 use super::coefficients::{COS, SIN, SIN_OF_HALF_TURN, TAN};
 use super::lanes::{Bits, Float, Lane, horner};
 use super::power::sum_of_ordered;
 use std::f64::consts::FRAC_1_PI;
 
-/// Whether `x` needs the long reduction; also of infinities and NaN.
+/// Whether `x` needs the long reduction. This is also true of infinities and NaN.
 #[inline(always)]
 pub fn is_large<F: Float>(x: F) -> F::Mask {
     x.is_beyond(if F::WIDE { 1048576.0 } else { 8192.0 })
 }
 
-/// The sine of `r`, which is `a - n pi` for an integral `n` or one and a half, with the sign of `sign` turned by those
-/// of the sine and of an odd `turns`.
+/// `sin(r)`, where `r` is `a - n pi` for a whole or half `n`. Its sign is changed if `turns` is odd, and again if
+/// `sign` has its sign bit set.
 #[inline(always)]
 fn sine_of_half_turns<F: Float>(r: F, turns: F, sign: F::Bits) -> F {
     let z = r * r;
     let y = r + r * z * horner(z, &SIN_OF_HALF_TURN);
     let odd = turns.low_bits_plus(0.0).left(F::MANTISSA + if F::WIDE { 11 } else { 8 });
-    // Where products are contracted the polynomial can reach the number after 1.
+    // If products are contracted, the polynomial can exceed 1 by one ulp.
     y.magnitude().lesser(F::lit(1.0)).with_sign_of(F::from_bits(y.to_bits() ^ odd ^ sign))
 }
 
-/// Parts of pi for f32 and f64. Products of the first three with numbers of half turns, halves too, are exact; the last
-/// has all the bits that are left to it.
+/// Parts of pi for f32 and f64. The products of the first three with whole and half numbers of half turns are exact;
+/// the last part holds the remaining bits.
 const PI_1: (f64, f64) = (3.140625, 3.1415926534682512);
 const PI_2: (f64, f64) = (0.0009675025939941406, 1.2154201012607932e-10);
 const PI_3: (f64, f64) = (1.5099067240953445e-7, 4.044532497422333e-21);
@@ -73,14 +73,14 @@ const TWO_OVER_PI_WIDE: [u64; 20] = [
     0x5603_3046_fc7b_6bab,
 ];
 
-/// [`reduced`] for arguments that [`is_large`] finds; of infinities it is anything.
+/// [`reduced`] for arguments that [`is_large`] finds; any value for infinities.
 #[inline(always)]
 fn reduced_large<F: Float>(x: F) -> (F::Bits, F) {
     let width = F::MANTISSA + if F::WIDE { 12 } else { 9 };
     let word = F::Bits::word;
     let bits = x.magnitude().to_bits();
     let mantissa = (bits & word((1 << F::MANTISSA) - 1)) | word(1 << F::MANTISSA);
-    // |x| = mantissa 2^s. Bits of 2/pi that make whole turns (of four quadrants) with it are left out.
+    // |x| = mantissa 2^s. The bits of 2/pi whose product with it is whole turns (of four quadrants) are left out.
     let first = bits.right(F::MANTISSA).plus(word(width as u64)).minus(word(F::BIAS + F::MANTISSA as u64 + 2));
     let index = first.right(if F::WIDE { 6 } else { 5 });
     let shift = first & word(width as u64 - 1);
@@ -90,12 +90,12 @@ fn reduced_large<F: Float>(x: F) -> (F::Bits, F) {
     let (t0, t1, t2, t3) = (at(0), at(1), at(2), at(3));
     let joined = |a: F::Bits, b: F::Bits| a.left_by(shift) | b.right(1).right_by(back);
     let (w0, w1, w2) = (joined(t0, t1), joined(t1, t2), joined(t2, t3));
-    // The product, modulo turns: its top two bits are the quadrant, the others the fraction of one.
+    // The product, modulo turns: its top two bits are the quadrant, the others the fraction of a quadrant.
     let middle = mantissa.times(w1).plus(mantissa.times_high(w2));
     let carry = F::Bits::select(middle.less(mantissa.times(w1)), word(1), word(0));
     let top = mantissa.times(w0).plus(mantissa.times_high(w1)).plus(carry);
     let quadrant = top.plus(word(1 << (width - 3))).right(width - 2);
-    // What is left of it is signed, once the quadrant is the nearest one.
+    // The fraction is signed, because the quadrant is the nearest one.
     let high = top.left(2) | middle.right(width - 2);
     let low = middle.left(2);
     let r = fraction_of_quadrant::<F>(high, low);
@@ -104,7 +104,7 @@ fn reduced_large<F: Float>(x: F) -> (F::Bits, F) {
     (quadrant, F::select(negative, -r, r))
 }
 
-/// The signed number `high 2^-width + low 2^-(2 width)` times pi/2, rounded about once.
+/// The signed number `high 2^-width + low 2^-(2 width)` times pi/2, with about one rounding.
 #[inline(always)]
 fn fraction_of_quadrant<F: Float>(high: F::Bits, low: F::Bits) -> F {
     let word = F::Bits::word;
@@ -120,7 +120,8 @@ fn fraction_of_quadrant<F: Float>(high: F::Bits, low: F::Bits) -> F {
         F::lit2(1.0842021724855044e-19, 2.938735877055719e-39),
     );
     let float = F::small_from_bits;
-    // From the top, since a first piece of -1 cancels nearly all of the second where the fraction is tiny.
+    // The sum starts with the top pieces, because a first piece of -1 cancels nearly all of the second if the fraction
+    // is tiny.
     let (upper, upper_lost) = sum_of_ordered(float(a) * unit_a, float(b) * unit_b);
     let (sum, lost) = sum_of_ordered(upper, upper_lost + float(c) * unit_c);
     // The leading product is exact.
@@ -145,7 +146,7 @@ pub(crate) fn cosine<F: Float>(r: F) -> F {
     F::lit(1.0) + z * (F::lit(-0.5) + z * horner(z, &COS))
 }
 
-/// The sine at the `q`-th quadrant plus `r`; of `q` the lowest two bits count.
+/// The sine at the `q`-th quadrant plus `r`; only the lowest two bits of `q` count.
 #[inline(always)]
 pub(crate) fn sine_at<F: Float>(q: F::Bits, r: F) -> F {
     let word = F::Bits::word;
@@ -171,7 +172,7 @@ fn unless_infinite<F: Float>(x: F, value: F) -> F {
 /// The sine of `x` that is not [`is_large`].
 #[inline(always)]
 pub fn sin<F: Float>(x: F) -> F {
-    // Of the magnitude, so that the sign of zero is the argument's whatever a driver makes of zeros.
+    // The sine is computed for the magnitude, so that a zero has the argument's sign whatever a driver does with zeros.
     let a = x.magnitude();
     let n = (a * F::lit(FRAC_1_PI)).nearest_small();
     let r = a.less_part(n, F::lit2(PI_1.0, PI_1.1));
@@ -187,7 +188,7 @@ pub fn sin_large<F: Float>(x: F) -> F {
     unless_infinite(x, sine_at(q, r))
 }
 
-/// The cosine of `x` that is not [`is_large`]: the sine of what is left to an odd number of quadrants.
+/// The cosine of `x` that is not [`is_large`]: the sine of the angle's distance from an odd number of quadrants.
 #[inline(always)]
 pub fn cos<F: Float>(x: F) -> F {
     let a = x.magnitude();
@@ -207,12 +208,12 @@ pub fn cos_large<F: Float>(x: F) -> F {
     unless_infinite(x, sine_at(q.plus(F::Bits::word(1)), r))
 }
 
-/// The cosine of pi times any `x`: exact at multiples of a half, where `2 n + 1/2` gives a zero without a sign.
+/// The cosine of pi times any `x`: exact at multiples of a half, with +0 at `2 n + 1/2`.
 #[inline(always)]
 pub fn cospi<F: Float>(x: F) -> F {
     let a = x.magnitude();
     let half = F::lit(0.5);
-    // All of this is exact: what is left of two turns, its quadrant, and the signed distance from there.
+    // All of this is exact: the rest of two turns, its quadrant, and the signed distance from the quadrant.
     let t = a - F::lit(2.0) * (a * half).round_down();
     let n = (t + t).nearest_small();
     let (first, second, third) = (n.same(F::lit(1.0)), n.same(F::lit(2.0)), n.same(F::lit(3.0)));
@@ -226,7 +227,8 @@ pub fn cospi<F: Float>(x: F) -> F {
 pub fn tan<F: Float>(x: F) -> F {
     let (n, r) = reduced(x);
     let value = tangent_at(n.low_bits_plus(0.0), r);
-    // The quadrant's zero is lost at -0 where the driver rounds it away; tiny arguments are their own tangent.
+    // A driver may round the zero of the quadrant away at -0, which loses its sign; tiny arguments are their own
+    // tangent.
     F::select(x.magnitude().less(F::lit2(0.000244140625, 7.450580596923828e-9)), x, value)
 }
 

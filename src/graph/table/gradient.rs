@@ -2,12 +2,12 @@
 
 use super::ElementOp;
 
-/// An expression over an op's arguments and result. A graph of nodes can be built from it as well as a number.
+/// An expression over an op's arguments and result, from which numbers are computed or nodes of the graph are built.
 #[derive(Clone, Copy, Debug)]
 pub enum Expr {
     /// An argument of the op.
     Arg(u8),
-    /// The op's result, so that it need not be computed again.
+    /// The op's result, which is not computed again.
     Out,
     /// A number.
     Constant(f64),
@@ -15,36 +15,37 @@ pub enum Expr {
     Apply(ElementOp, &'static [Expr]),
 }
 
-/// The derivatives of an op's result by its arguments.
+/// The partial derivatives of an op's result by its arguments.
 #[derive(Clone, Copy, Debug)]
 pub enum Gradient {
-    /// There is none, for this reason.
+    /// There are none, for this reason.
     None(&'static str),
-    /// One partial derivative for each argument; the chain rule multiplies it with what arrives from above.
+    /// One partial derivative for each argument; the chain rule multiplies it with the derivative by the op's result.
     Rule(&'static [Expr]),
 }
 
-/// How a factor of a derivative is multiplied with what arrives from above, so that nothing is multiplied by 0 or 1.
+/// How a partial derivative is multiplied with the derivative by the op's result, which is called `above` here, so that
+/// nothing is multiplied by 0 or 1.
 #[derive(Clone, Copy, Debug)]
 pub enum Factor<'a> {
-    /// Nothing arrives below: the factor is 0.
+    /// The product is 0.
     Zero,
-    /// What arrives passes as it is.
+    /// The product is `above`.
     One,
-    /// Minus what another factor makes of it.
+    /// The product is the negated product of the expression and `above`.
     Negated(&'a Expr),
-    /// What the first factor makes of it, divided by the second.
+    /// The product of the first expression and `above`, divided by the second.
     Quotient(&'a Expr, &'a Expr),
-    /// It is divided by an expression.
+    /// `above` divided by the expression.
     Over(&'a Expr),
-    /// Where the first is true, what the second factor makes of it; elsewhere, what the third does.
+    /// The product of the second expression and `above` where the first is true, that of the third elsewhere.
     Chosen(&'a Expr, &'a Expr, &'a Expr),
-    /// It is multiplied by the expression's value.
+    /// `above` times the value of the expression.
     Value,
 }
 
 impl Expr {
-    /// How the expression is multiplied with what arrives from above.
+    /// How the expression is multiplied with the derivative by the op's result.
     pub fn factor(&self) -> Factor<'_> {
         match self {
             Expr::Constant(0.0) => Factor::Zero,
@@ -68,7 +69,7 @@ impl Expr {
         }
     }
 
-    /// Its value, given the arguments, the result and a way to compute ops.
+    /// The expression's value, for the arguments, the result and a function that computes ops.
     #[cfg(test)]
     pub fn evaluate(&self, args: &[f64], out: f64, apply: &dyn Fn(ElementOp, &[f64]) -> f64) -> f64 {
         match self {

@@ -1,4 +1,4 @@
-//! A row of the op table as data. What only tests and measuring programs read of it is kept for them alone.
+//! A row of the op table as data. Columns that only tests and measuring programs read are compiled for them alone.
 
 use super::ElementOp;
 use super::gradient::{Expr, Gradient};
@@ -9,29 +9,29 @@ use crate::graph::DType;
 use crate::graph::costs::{DIVISION, EXPONENTIAL, SIMPLE, SPECIAL, TRIGONOMETRIC};
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LOG2_E, LOG10_E, PI};
 
-/// What is known of an op beside its code.
+/// The facts about an op, beside its code.
 #[derive(Debug)]
 pub struct OpInfo {
     /// The op.
     #[cfg(any(test, feature = "testing"))]
     pub op: ElementOp,
-    /// The name that users know it by.
+    /// The name by which users know the op.
     pub name: &'static str,
-    /// How many arguments it takes.
+    /// The number of arguments that it takes.
     pub arity: usize,
-    /// What it computes, in words.
+    /// The op's function, in words.
     #[cfg(any(test, feature = "testing"))]
     pub doc: &'static str,
-    /// How its dtypes follow from its arguments'.
+    /// How the op's dtypes follow from those of its arguments.
     pub rule: DTypeRule,
     /// Simple operations that an element takes (`graph::costs`).
     pub cost: u32,
-    /// The derivatives by its arguments.
+    /// The derivatives by the op's arguments.
     pub gradient: Gradient,
-    /// What `Precision::Fast` writes for f32 in WGSL: `#0` is the argument, `#f32(..)` a constant.
+    /// The f32 expression that `Precision::Fast` writes in WGSL: `#0` is the argument, `#f32(..)` a constant.
     #[cfg(feature = "gpu")]
     pub fast: Option<&'static str>,
-    /// Arguments and results.
+    /// Arguments with the results that they give.
     #[cfg(any(test, feature = "testing"))]
     pub examples: &'static [Example],
 }
@@ -40,7 +40,7 @@ pub struct OpInfo {
 #[cfg(any(test, feature = "testing"))]
 #[derive(Debug)]
 pub struct Example {
-    /// What it is computed in; examples in f64 also hold in f32, to its precision.
+    /// The dtype in which it is computed; examples in f64 also hold in f32, to its precision.
     pub dtype: DType,
     /// The arguments.
     pub args: &'static [f64],

@@ -1,6 +1,7 @@
 //! How dtypes mix: MATLAB's rules, with weak scalars.
 //!
-//! In: the dtypes of an op's arguments. Out: what it computes in and what it yields, or an error in words.
+//! In: the dtypes of an op's arguments. Out: the dtypes in which the op computes and that it yields, or an error in
+//! words.
 
 use super::ElementOp;
 use crate::error::{Error, ErrorKind, Result};
@@ -14,25 +15,26 @@ use crate::graph::DType;
 pub struct ArgType {
     /// Its dtype.
     pub dtype: DType,
-    /// A Rust scalar (f64 or i64): f32 stays f32.
+    /// It is a Rust scalar (f64 or i64), which adapts: f32 beside it stays f32.
     pub weak: bool,
-    /// It has one element (MATLAB lets a scalar double meet an integer array).
+    /// It has one element (MATLAB lets a scalar double mix with an integer array).
     pub scalar: bool,
 }
 
-/// What an elementwise op computes in and yields. `Select`'s mask is bool and stands outside of `compute`.
+/// The dtypes in which an elementwise op computes and that it yields. The mask of `Select` is bool, and is not of the
+/// dtype `compute`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// The recorder casts every argument to this first.
+    /// The dtype to which the recorder first casts every argument.
     pub compute: DType,
-    /// The op's own result; bool for comparisons.
+    /// The dtype of the op's own result; bool for comparisons.
     pub output: DType,
-    /// Where it differs from `output`, the recorder appends a cast to this (an integer array times 0.5 computes
-    /// in f64 and comes back to the integer).
+    /// The dtype of the final result. If it differs from `output`, the recorder appends a cast (an integer array times
+    /// 0.5 is computed in f64 and cast back to the integer).
     pub result: DType,
 }
 
-/// How an op's dtypes follow from its arguments'.
+/// How an op's dtypes follow from those of its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DTypeRule {
     /// Numbers of one kind; bools become f64.
@@ -51,11 +53,11 @@ pub enum DTypeRule {
     Cast,
 }
 
-/// What arguments have in common.
+/// The common dtypes of arguments.
 struct Mixed {
-    /// In which all can be computed.
+    /// The dtype in which all of them can be computed.
     compute: DType,
-    /// What the result is to be.
+    /// The dtype of the result.
     result: DType,
 }
 
@@ -100,7 +102,7 @@ fn arithmetic(args: &[ArgType]) -> Result<Signature> {
     Ok(Signature { compute, output: compute, result: number(mixed.result) })
 }
 
-/// The common dtype of values; Bool if all are.
+/// The common dtypes of values; bool if all are bool.
 fn mix(args: &[ArgType]) -> Result<Mixed> {
     let strong = || args.iter().filter(|a| !a.weak);
     let weak = |dtype: DType| args.iter().any(|a| a.weak && a.dtype == dtype);
@@ -141,7 +143,7 @@ fn mix(args: &[ArgType]) -> Result<Mixed> {
     }))
 }
 
-/// In what arguments are compared: all pairs are comparable, and the integers up to 32 bits exactly.
+/// The dtype in which arguments are compared: all pairs are comparable, and the integers up to 32 bits exactly.
 fn comparable(args: &[ArgType]) -> DType {
     let (a, b) = (&args[0], &args[1]);
     if a.weak != b.weak {

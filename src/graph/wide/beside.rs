@@ -1,4 +1,5 @@
-//! What an elementwise op does with an `i64` beside a number of f64: one arm an op, for all who compute it.
+//! How each elementwise op is computed with an `i64` beside a number of f64. Each op has one arm here, which all code
+//! that computes it reads.
 
 use crate::graph::ElementOp::{self, *};
 
@@ -38,9 +39,9 @@ impl Comparison {
 pub enum Beside {
     /// By comparing with whole numbers near the number.
     Compare(Comparison),
-    /// As a sum of parts of the number.
+    /// As a sum with parts of the number.
     Sum,
-    /// As a sum with the negative number.
+    /// As a sum with the negated number.
     Difference,
     /// As a product with parts of the number.
     Product,
@@ -48,19 +49,19 @@ pub enum Beside {
     Quotient,
     /// As a remainder by parts of the number.
     Remainder,
-    /// As a power, of `i64` where the number is whole.
+    /// As a power, on `i64` if the number is whole.
     Power,
-    /// With the number rounded first, which keeps the order.
+    /// As the same op on the rounded number. Rounding keeps the order of numbers.
     Extreme,
-    /// As `Extreme`; two numbers.
+    /// As `Extreme`, for an op with two numbers.
     Bounds,
-    /// With the number rounded first, as an assignment to the array would.
+    /// As the same op on the rounded number, which is what an assignment to the array would store.
     Choice,
-    /// In f64, or not at all: the op has no exact result beside a number.
+    /// In f64 if at all: the op has no exact result beside a number.
     Apart,
 }
 
-/// How an elementwise op computes with an `i64` and a number of f64.
+/// How an elementwise op is computed with an `i64` and a number of f64.
 pub fn beside(op: ElementOp) -> Beside {
     match op {
         Eq => Beside::Compare(Comparison::Equal),
@@ -79,7 +80,7 @@ pub fn beside(op: ElementOp) -> Beside {
         Clamp => Beside::Bounds,
         Select => Beside::Choice,
         Atan2 | Hypot | And | Or | Xor => Beside::Apart,
-        // Of one argument.
+        // These ops take one argument.
         Neg | Abs | Sign | Square | Sqrt | Reciprocal | Floor | Ceil | Round | Fix | Cast => Beside::Apart,
         Exp | Expm1 | Exp2 | Log | Log1p | Log2 | Log10 | Sigmoid | Tanh | Erf | Gamma | Lgamma => Beside::Apart,
         Sin | Cos | Cospi | Tan | Asin | Acos | Atan | Sinh | Cosh | Asinh | Acosh | Atanh => Beside::Apart,
