@@ -1,8 +1,9 @@
-//! Complex arrays: two real arrays under one handle. Scheduler, fusion, residency and devices know of real ones only.
+//! Complex arrays: two real arrays under one handle. The scheduler, fusion, residency and the devices see real arrays
+//! only.
 //!
-//! In: real arrays, or interleaved numbers. Out: ops on the parts, recorded as any others.
-//! Must hold: COMPLEX-1: both parts have one shape and one dtype, f32 or f64, or one of them carries a fault. COMPLEX-2:
-//! `together`, where it is there, is an array of one dimension more whose halves along that are the parts.
+//! In: real arrays, or interleaved numbers. Out: ops on the parts, recorded like all other ops. Must hold: COMPLEX-1:
+//! both parts have one shape and one dtype, f32 or f64, or one of them carries a fault. COMPLEX-2: `together`, if it is
+//! set, is an array with one more dimension, whose two halves along this dimension are the parts.
 
 mod arithmetic;
 mod fourier;
@@ -29,10 +30,10 @@ use std::task::{Context, Poll};
 /// A lazily computed array of complex numbers, as [`Array`] is one of real numbers: its real and its imaginary parts are
 /// two arrays of one shape, f32 or f64.
 ///
-/// Operators take complex and real arrays and numbers on the right. A real operand has no imaginary part, rather than one
-/// of zero: `z * x` multiplies both parts by `x`. Products of complex numbers are computed by the textbook formula, also
-/// of infinite ones; quotients are scaled, so that they overflow only where their result does. Their errors are at most a
-/// few units in the last place of the result's magnitude.
+/// Operators take complex arrays, real arrays and numbers on the right. A real operand has no imaginary part, which is
+/// not the same as an imaginary part of zero: `z * x` multiplies both parts by `x`. Products of complex numbers are
+/// computed by the textbook formula, also those of infinite numbers. Quotients are scaled, so that they overflow only
+/// if their result does. Errors are at most a few units in the last place of the result's magnitude.
 ///
 /// ```
 /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -76,7 +77,7 @@ impl<T: Part> GatherComplex<T> {
     /// Waits on this thread.
     ///
     /// # Errors
-    /// `ErrorKind::WouldBlock` inside of an async context; else as the future.
+    /// `ErrorKind::WouldBlock` inside of an async context; otherwise the errors of the future.
     pub fn wait(self) -> Result<Vec<Complex<T>>> {
         self.0.wait().map(|parts| joined(parts.as_slice()))
     }
@@ -95,7 +96,7 @@ fn joined<T: Part>(parts: &[T]) -> Vec<Complex<T>> {
 }
 
 impl Session {
-    /// A complex array of real and imaginary parts, which expand to one shape. Integers and bools become f64.
+    /// A complex array of real and imaginary parts, which expand to one shape. Parts of integers and bools become f64.
     #[track_caller]
     pub fn complex(&self, re: &Array, im: &Array) -> ComplexArray {
         re.complex(im)
@@ -124,7 +125,7 @@ impl Session {
 }
 
 impl Array {
-    /// The complex array that has this one as its real and another one as its imaginary part; they expand to one shape.
+    /// The complex array whose real part is this array and whose imaginary part is `im`; both expand to one shape.
     #[track_caller]
     pub fn complex(&self, im: &Array) -> ComplexArray {
         let at = Location::caller();
@@ -145,7 +146,7 @@ impl Array {
     }
 }
 
-/// The complex array of real numbers, for the op at a place of the program.
+/// The complex array of real numbers, recorded with `at` as its place in the program.
 fn complex(array: &Array, at: At) -> ComplexArray {
     let re = floats(array, "complex", at);
     let im = derive(&[&re], "complex", at, |home, metas| Ok(zeros(home, metas[0].clone(), at)));
@@ -157,7 +158,7 @@ fn floats(array: &Array, name: &'static str, at: At) -> Array {
     derive(&[array], name, at, |home, _| as_floats(home, array, at))
 }
 
-/// Methods that do the same to both parts.
+/// Methods that apply the same method to both parts.
 macro_rules! of_parts {
     ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*);)*) => {
         impl ComplexArray {$(
@@ -177,7 +178,7 @@ of_parts! {
     flatten();
     /// As [`Array::permute`].
     permute(perm: &[usize]);
-    /// The first two dimensions exchanged, per page; no part changes its sign.
+    /// The first two dimensions exchanged, for each page. The imaginary parts keep their signs.
     transpose();
     /// As [`Array::slice`].
     slice(slices: impl Slices + Clone);
@@ -237,7 +238,7 @@ impl ComplexArray {
         self.im.meta().map(|_| meta)
     }
 
-    /// The fault that it carries, if any.
+    /// The fault that the array carries, if any.
     pub fn error(&self) -> Option<&Error> {
         self.re.error().or(self.im.error())
     }
@@ -263,7 +264,7 @@ impl ComplexArray {
         GatherComplex(self.interleaved(Location::caller()).gather())
     }
 
-    /// Real numbers of shape `[2, n]`: in each column both parts of an element.
+    /// Real numbers of shape `[2, n]`: each column holds both parts of an element.
     fn interleaved(&self, at: At) -> Array {
         if let Some(together) = &self.together {
             return derive(&[together], "gather", at, |home, metas| {
@@ -280,13 +281,13 @@ impl ComplexArray {
         })
     }
 
-    /// Elements in another type of parts.
+    /// The elements with parts of another type.
     #[track_caller]
     pub fn cast<T: Part>(&self) -> ComplexArray {
         ComplexArray::new(self.re.cast::<T>(), self.im.cast::<T>())
     }
 
-    /// The matrix product, per page, as [`Array::matmul`]: of the parts, four real ones.
+    /// The matrix product of each page, as [`Array::matmul`], computed by four products of the parts.
     #[track_caller]
     pub fn matmul(&self, other: &ComplexArray) -> ComplexArray {
         let re = self.re.matmul(&other.re) - self.im.matmul(&other.im);
@@ -294,7 +295,7 @@ impl ComplexArray {
         ComplexArray::new(re, im)
     }
 
-    /// Complex arrays joined along a dimension, as [`cat`](crate::cat) does.
+    /// Joins complex arrays along a dimension, as [`cat`](crate::cat) does.
     ///
     /// # Errors
     /// As [`cat`](crate::cat).
@@ -313,7 +314,7 @@ impl From<&Array> for ComplexArray {
     }
 }
 
-/// Records elementwise ops for one line of a program.
+/// Records elementwise ops with the same place in the program.
 #[derive(Clone, Copy)]
 struct Here(At);
 

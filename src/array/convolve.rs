@@ -1,8 +1,9 @@
-//! Convolutions: of short kernels as a sum of shifted products, which fuses, of long ones by Fourier transforms.
+//! Convolutions. With a short kernel they are a sum of shifted products, which fuses; with a long one, products of
+//! Fourier transforms.
 //!
-//! In: an array, a kernel, what lies beyond the array's edges, which part is kept. Out: recorded ops. Must hold:
-//! CONVOLVE-1: which way is taken depends on shapes alone, and with it every bit. CONVOLVE-2: a kernel has an element, and
-//! one that is transformed has more than [`TAPS_MAX`].
+//! In: an array, a kernel, the padding beyond the array's edges, and which part is kept. Out: recorded ops. Must hold:
+//! CONVOLVE-1: shapes alone decide between products and transforms, so that they alone decide the bits. CONVOLVE-2: a
+//! kernel has an element, and one that is transformed has more than [`TAPS_MAX`].
 
 use super::complex::ComplexArray;
 use super::handle::Array;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 /// Kernels of at most this many elements are summed directly; for longer ones, transforms are faster.
 const TAPS_MAX: usize = 64;
 
-/// What lies beyond the edges of an array.
+/// The elements beyond the edges of an array.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Padding {
     /// This number.
@@ -34,19 +35,20 @@ pub enum Padding {
     Circular,
 }
 
-/// Which part of a convolution is kept, along each dimension of `n` elements and a kernel of `k`.
+/// Which part of a convolution is kept, along each dimension with `n` elements of the array and `k` of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// All of it, `n + k - 1` elements.
     Full,
     /// Its middle, `n` elements from `k / 2` on.
     Same,
-    /// What depends on no element beyond the edges, `n - k + 1` elements.
+    /// The elements that depend on no element beyond the edges: `n - k + 1` elements.
     Valid,
 }
 
-/// How an array is convolved: which part of the result is kept; what lies beyond the array's edges (default:
-/// zeros); `stride`, the distance of the elements that are kept (1); `dilation`, the distance of the kernel's elements (1).
+/// How an array is convolved: which part of the result is kept; the elements beyond the array's edges (default: zeros);
+/// `stride`, the distance between elements of the result that are kept (default: 1); `dilation`, the distance between
+/// elements of the kernel (default: 1).
 ///
 /// ```
 /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -69,12 +71,12 @@ pub struct Convolution {
 }
 
 impl Convolution {
-    /// One that keeps this part, of an array in zeros.
+    /// A convolution that keeps this part, with zeros beyond the array's edges.
     pub fn new(extent: Extent) -> Convolution {
         Convolution { extent, padding: Padding::Constant(0.0), stride: SmallVec::new(), dilation: SmallVec::new() }
     }
 
-    /// With this beyond the edges.
+    /// Sets the elements beyond the array's edges.
     pub fn padding(self, padding: Padding) -> Convolution {
         Convolution { padding, ..self }
     }
@@ -84,7 +86,7 @@ impl Convolution {
         Convolution { stride: stride.into(), ..self }
     }
 
-    /// Takes the kernel's elements `dilation[d]` apart along dimension `d`, zeros between them.
+    /// Places the kernel's elements `dilation[d]` apart along dimension `d`, with zeros between them.
     pub fn dilation(self, dilation: &[usize]) -> Convolution {
         Convolution { dilation: dilation.into(), ..self }
     }
@@ -99,9 +101,9 @@ struct Along {
     padded: usize,
     /// Elements of the kernel.
     taps: usize,
-    /// How far apart they are.
+    /// The distance between them.
     dilation: usize,
-    /// How far apart the elements are that are kept.
+    /// The distance between elements that are kept.
     stride: usize,
     /// Elements of the result along this dimension.
     kept: usize,
@@ -126,15 +128,15 @@ impl Along {
         Ok(Along { padding, padded, taps, dilation, stride, kept: count.div_ceil(stride), start: reach })
     }
 
-    /// The same of lines that begin with the array's first element. The padding is zeros, and only as many are needed
-    /// behind the array as keep products that wrap around away from what is kept.
+    /// The same convolution for lines that begin with the array's first element. The padding is zeros, and only those
+    /// behind the array are needed, which keep products that wrap around out of the part that is kept.
     fn continued_by_zeros(self) -> Along {
         let before = self.padding.0;
         let padding = (0, self.padding.1);
         Along { padding, padded: self.padded - before, start: self.start - before, ..self }
     }
 
-    /// Elements from the first that the kernel meets to the last.
+    /// The distance from the first to the last element of the array that the kernel meets.
     fn reach(&self) -> usize {
         (self.taps - 1) * self.dilation
     }
@@ -165,7 +167,8 @@ impl Array {
         convolve(self, &mirrored, how, at)
     }
 
-    /// The array with `by[d].0` elements before and `by[d].1` elements behind it along each dimension `d` that is named.
+    /// The array with `by[d].0` elements of padding before it and `by[d].1` elements behind it, for each dimension `d`
+    /// of `by`.
     #[track_caller]
     pub fn pad(&self, by: &[(usize, usize)], padding: Padding) -> Array {
         let at = Location::caller();
@@ -217,7 +220,7 @@ fn padded(home: &Arc<Home>, array: &Array, by: &[(usize, usize)], padding: Paddi
     Ok(made)
 }
 
-/// The array continued along a dimension by elements of its own.
+/// The array, continued along a dimension by its own elements.
 fn around(
     home: &Arc<Home>,
     array: &Array,
@@ -275,7 +278,7 @@ fn convolve(array: &Array, kernel: &Array, how: &Convolution, at: At) -> Array {
     })
 }
 
-/// The sum of the products of each element of the kernel and the part of the array that it meets.
+/// The sum of the products of each element of the kernel with the part of the array that it meets.
 fn by_products(home: &Arc<Home>, x: &Array, k: &Array, along: &[Along], at: At) -> Result<Array> {
     let taps = k.meta()?.elements();
     let mut sum: Option<Array> = None;
@@ -301,8 +304,8 @@ fn by_products(home: &Arc<Home>, x: &Array, k: &Array, along: &[Along], at: At) 
     sum.ok_or_else(|| Error::new(ErrorKind::Internal, "CONVOLVE-2: a kernel without elements"))
 }
 
-/// The product of the spectra, transformed back. Transforms are circular: products that wrap around the end of a line land
-/// before the first element that is kept.
+/// The product of the spectra, transformed back. Transforms are circular: products that wrap around the end of a line
+/// are added to elements before the first one that is kept.
 fn by_transforms(home: &Arc<Home>, x: &Array, k: &Array, along: &[Along], at: At) -> Result<Array> {
     let k = spread(home, k, along, at)?;
     let moving: SmallVec<[(usize, usize); 3]> = along
@@ -344,7 +347,7 @@ fn spread(home: &Arc<Home>, k: &Array, along: &[Along], at: At) -> Result<Array>
     Ok(node(home, Op::AssignSlice(dims.as_slice().into()), &inputs, meta, at))
 }
 
-/// The least length from `least` on that has no prime factor above 5 and is even.
+/// The least even length, from `least` on, that has no prime factor above 5.
 fn fast_length(least: usize) -> usize {
     (least.max(2)..).find(|&length| length.is_multiple_of(2) && is_smooth(length, &[2, 3, 5])).unwrap_or(least)
 }

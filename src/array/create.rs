@@ -24,8 +24,8 @@ impl Session {
     /// An array with a copy of these elements, in column-major order.
     ///
     /// # Errors
-    /// `ErrorKind::Shape` where their number does not fit the shape, `ErrorKind::TooLarge` where the shape overflows;
-    /// `ErrorKind::Cancelled` where the session is closed, and `ErrorKind::Shutdown` where the runtime has been.
+    /// `ErrorKind::Shape` if their number does not fit the shape, `ErrorKind::TooLarge` if the shape overflows;
+    /// `ErrorKind::Cancelled` if the session is closed, and `ErrorKind::Shutdown` if the runtime was shut down.
     #[track_caller]
     pub fn from_slice<T: Element>(&self, data: &[T], shape: impl IntoShape) -> Result<Array> {
         let at = Location::caller();
@@ -47,14 +47,14 @@ impl Session {
         Ok(source(self.home(), HostBuffer::from_vec(data), shape, "from_vec", at))
     }
 
-    /// An array that reads the elements, in column-major order, where their owner has them, without a copy: an
-    /// `Arc<[T]>`, or a type of your own that lends a part of something larger. The owner is let go of when nothing
-    /// reads them any more: neither this array nor what is still to be computed from it.
+    /// An array that reads the elements in place, in column-major order, without a copy. The owner is an `Arc<[T]>`, or
+    /// a type of your own that lends a part of something larger. The runtime drops the owner when neither this array
+    /// nor work that is still to be computed reads the elements.
     ///
-    /// The owner is asked for its elements once, here and now, and lends what it answers: it must not write to them as
-    /// long as they are lent. On the host they are read where they lie and count for no budget; a GPU gets a copy. It
-    /// may be dropped on a thread of the runtime, and must wait for nothing there. Any alignment will do that `T` has
-    /// by itself.
+    /// The runtime asks the owner for its elements once, during this call. The owner must not write to these elements
+    /// as long as they are lent. The host device reads them in place, and they count for no budget; a GPU gets a copy.
+    /// The owner may be dropped on a thread of the runtime; its drop must not wait for anything there. The elements
+    /// need no more alignment than `T` has.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -84,7 +84,7 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// As [`Session::from_slice`]; `ErrorKind::Argument` where the owner's `as_ref` panics.
+    /// As [`Session::from_slice`]; `ErrorKind::Argument` if the owner's `as_ref` panics.
     #[track_caller]
     pub fn from_shared<T: Element>(
         &self,
@@ -99,12 +99,12 @@ impl Session {
         Ok(source(self.home(), data, shape, "from_shared", at))
     }
 
-    /// An array of another session as one of this session, without a copy: what is computed from it alone is recorded
-    /// here then. (An op belongs to the session of its operands; of arrays of several sessions it takes shared ones as
-    /// guests.)
+    /// An array of another session as one of this session, without a copy. Ops on the returned array alone are recorded
+    /// in this session. (An op belongs to the session of its operands. If these are from several sessions, those from
+    /// other sessions than the op's must be shared.)
     ///
     /// # Errors
-    /// The array's fault; `ErrorKind::Ownership` for one of another runtime, or one that was neither evaluated nor
+    /// The array's fault; `ErrorKind::Ownership` for an array of another runtime, or one that was neither evaluated nor
     /// shared ([`Array::share`](super::Array::share)).
     #[track_caller]
     pub fn adopt(&self, array: &Array) -> Result<Array> {
@@ -139,7 +139,7 @@ impl Session {
         source(self.home(), HostBuffer::from_slice(&[value]), Shape::scalar(), "scalar", Location::caller())
     }
 
-    /// An array of an `ndarray`'s elements.
+    /// An array with the elements of an `ndarray`.
     ///
     /// # Errors
     /// `ErrorKind::TooLarge` for more elements than an array may have, `ErrorKind::Rank` for more dimensions.
@@ -151,21 +151,21 @@ impl Session {
         S: ndarray::Data<Elem = T>,
         D: ndarray::Dimension,
     {
-        // Logical order of the transposed array is column-major order of this one.
+        // The transposed array's logical order is this array's column-major order.
         let data: Vec<T> = array.t().iter().copied().collect();
         self.from_vec(data, array.shape())
     }
 
-    /// Memory to fill in place, that then becomes an array without another copy; on a runtime whose device is a GPU,
-    /// memory that the GPU reads, as long as there is some.
+    /// Memory that the program fills, and that becomes an array without another copy. If the runtime's device is a GPU,
+    /// it is memory that the GPU reads, as long as there is some.
     ///
     /// # Errors
-    /// `ErrorKind::TooLarge` for more elements than an array may have, `ErrorKind::Rank` for more dimensions,
-    /// `ErrorKind::OutOfMemory` where the machine has no memory for them, or where what writers may give out (as much
-    /// as the host's budget) is in use, which is waited for on the calling thread: while what the session has recorded
-    /// is being computed, up to a minute, and 250 ms more, but not in async code, where it fails at once;
-    /// `ErrorKind::Cancelled` where the session is closed, and `ErrorKind::Shutdown` where the runtime has been.
-    /// [`Session::upload_async`] waits without holding a thread.
+    /// `ErrorKind::TooLarge` for more elements than an array may have; `ErrorKind::Rank` for more dimensions;
+    /// `ErrorKind::OutOfMemory` if the machine has no memory for them, or if the memory for writers is in use, which is
+    /// as much as the host's budget. In that case the calling thread waits while the work that the session has recorded
+    /// is computed, at most a minute, and 250 ms more; in async code it does not wait, and the error comes at once.
+    /// `ErrorKind::Cancelled` if the session is closed, and `ErrorKind::Shutdown` if the runtime was shut down.
+    /// [`Session::upload_async`] waits without blocking a thread.
     #[track_caller]
     pub fn upload<T: Element>(&self, shape: impl IntoShape) -> Result<UploadWriter<T>> {
         let at = Location::caller();
@@ -173,13 +173,14 @@ impl Session {
         UploadWriter::new(self.home().clone(), shape, None).map_err(|e| e.with_op("upload").with_location(at))
     }
 
-    /// As [`Session::upload`], but where what writers may give out is in use, the future waits until enough of it was
-    /// let go of, and holds no thread. Who asks first is served first. A future that is dropped takes nothing.
+    /// As [`Session::upload`]. But if the memory for writers is in use, the future waits until enough of it is free,
+    /// and blocks no thread. Requests are served in the order in which they came. A future that is dropped takes no
+    /// memory.
     ///
-    /// Memory is let go of when an array that was filled and all that reads it are gone, in the order of its session's
-    /// program: what another session lets go of comes back when that session next awaits something or is flushed.
-    /// Nothing is waited for that the program itself still holds elsewhere; use your executor's time-out where that may
-    /// be.
+    /// Memory becomes free when an array that was filled and all work that reads it are gone, in the order of its
+    /// session's program. Memory of another session becomes free when that session next awaits something or is flushed.
+    /// The future waits forever for memory that the program itself keeps in use; use your executor's time-out if that
+    /// is possible.
     ///
     /// ```
     /// # fn main() -> tidemill::Result<()> {
@@ -203,8 +204,8 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// As `upload`: `ErrorKind::OutOfMemory` at once where the array could never fit; `ErrorKind::Cancelled` where the
-    /// session is closed, and `ErrorKind::Shutdown` where the runtime ends, also while it waits.
+    /// As `upload`: `ErrorKind::OutOfMemory` at once if the array could never fit; `ErrorKind::Cancelled` if the
+    /// session is closed, and `ErrorKind::Shutdown` if the runtime ends, also while the future waits.
     #[track_caller]
     pub fn upload_async<T: Element>(
         &self,
@@ -213,11 +214,11 @@ impl Session {
         self.upload_when_free(Ok(None), shape.into_shape(), Location::caller())
     }
 
-    /// As [`Session::upload`], for an array that is pinned to a device, as by [`Array::pin`]: `"gpu"` fills memory that
-    /// the GPU reads, as `upload` does by itself on a runtime whose device is a GPU.
+    /// As [`Session::upload`], for an array that is pinned to a device, as by [`Array::pin`]. With `"gpu"`, the program
+    /// fills memory that the GPU reads, as it does with `upload` on a runtime whose device is a GPU.
     ///
     /// # Errors
-    /// As `upload`; `ErrorKind::Device` for a device that is not there.
+    /// As `upload`; `ErrorKind::Device` for a device that the runtime does not have.
     #[track_caller]
     pub fn upload_to<T: Element>(&self, device: impl IntoDevice, shape: impl IntoShape) -> Result<UploadWriter<T>> {
         let at = Location::caller();
@@ -227,10 +228,10 @@ impl Session {
         UploadWriter::new(self.home().clone(), shape, pin).map_err(named)
     }
 
-    /// As [`Session::upload_to`], and waits as [`Session::upload_async`] does.
+    /// As [`Session::upload_to`], but waits as [`Session::upload_async`] does.
     ///
     /// # Errors
-    /// As both.
+    /// As [`Session::upload_to`] and [`Session::upload_async`].
     #[track_caller]
     pub fn upload_async_to<T: Element>(
         &self,
@@ -260,7 +261,7 @@ impl Session {
         }
     }
 
-    /// One value everywhere.
+    /// An array whose elements all have this value.
     #[track_caller]
     pub fn full<T: Element>(&self, value: T, shape: impl IntoShape) -> Array {
         self.filled("full", value.to_scalar(), shape, Location::caller())
@@ -284,8 +285,8 @@ impl Session {
         self.made(Op::Eye, [n, n], T::DTYPE, &[], Location::caller())
     }
 
-    /// `n` points from `first` to `last` in a row, both ends exact; of one point, the last. Where the span of the ends
-    /// is beyond the type's greatest number, so may points between them be.
+    /// `n` points from `first` to `last` in a row. Both ends are exact; a single point is `last`. If the difference of
+    /// the ends is beyond the type's greatest number, points between them may be infinite.
     #[track_caller]
     pub fn linspace<T: Element>(&self, first: T, last: T, n: usize) -> Array {
         let at = Location::caller();
@@ -302,7 +303,7 @@ impl Session {
         let at = Location::caller();
         let (first, stop, step) = (first.to_scalar(), stop.to_scalar(), step.to_scalar());
         match points(first, stop, step) {
-            // One point has no step, which may be infinite.
+            // A single point has no step, so the step may be infinite.
             Some(1) if T::DTYPE.is_float() => self.ranged(first, Scalar::I64(0).cast(T::DTYPE), 1, at),
             Some(count) => self.ranged(first, step, count, at),
             None => {
@@ -312,8 +313,8 @@ impl Session {
         }
     }
 
-    /// `count` points of a range that is there. A kernel computes a point as `first + step * i`, and of integers the
-    /// product must not saturate: a range that spans more than the type's greatest number is made of parts.
+    /// `count` points of a range that exists. A kernel computes a point as `first + step * i`, and the product of
+    /// integers must not saturate. So a range that spans more than the type's greatest number is made of parts.
     fn ranged(&self, first: Scalar, step: Scalar, count: usize, at: At) -> Array {
         let dtype = first.dtype();
         let (Some(from), Some(by), Some(reach)) = (whole(first), whole(step), whole(greatest(dtype))) else {
@@ -327,7 +328,7 @@ impl Session {
             let start = Scalar::I64((from + by * begin as i128) as i64).cast(dtype);
             self.made(Op::Iota, [1, part.min(count - begin)], dtype, &[start, step], at)
         };
-        // Three at most: a type spans twice its greatest number, and one.
+        // There are at most three parts: a type spans twice its greatest number, and one.
         let parts: Vec<Array> = (0..count).step_by(part).map(made).collect();
         let parts: Vec<&Array> = parts.iter().collect();
         super::cat(1, &parts).unwrap_or_else(|error| Array::faulty(self.home(), error, "arange", at))
@@ -345,8 +346,8 @@ impl Session {
         self.random(Dist::Normal, T::DTYPE, shape, &[], Location::caller())
     }
 
-    /// `n` random numbers in memory, computed at once: those that [`Session::rand`] (or [`Session::randn`], where
-    /// `normal`) would have given here, counted as one op of the session's.
+    /// `n` random numbers in memory, computed at once. They are the numbers that [`Session::rand`] (or
+    /// [`Session::randn`], if `normal`) would have drawn here, and count as one op of the session.
     ///
     /// # Errors
     /// `ErrorKind::DType` where `T` is not f32 or f64, `ErrorKind::TooLarge` for more elements than an array may have.
@@ -369,8 +370,8 @@ impl Session {
 
     /// Random integers in a range, as `T`; the same on every device.
     ///
-    /// The range must fit `i32`, `u32` where `T` is that, and `i64` where `T` is that or a float. Beyond `i32`, and for
-    /// all that `i32` or `u32` holds, a number is made of two draws, with 62 random bits.
+    /// The range must fit `i32`; or `u32` if `T` is `u32`; or `i64` if `T` is `i64` or a float. For a range beyond
+    /// `i32`, and for the full range of `i32` or `u32`, each number is made of two draws, with 62 random bits.
     #[track_caller]
     pub fn randi<T: Element>(&self, range: Range<i64>, shape: impl IntoShape) -> Array {
         let at = Location::caller();
@@ -379,7 +380,7 @@ impl Session {
             if drawn == DType::U32 { (0, u32::MAX as i64) } else { (i32::MIN as i64, i32::MAX as i64) };
         let span = range.end.saturating_sub(range.start);
         let is_wide = range.start < least || range.end > greatest + 1 || span > u32::MAX as i64;
-        // All that 32 bits hold are one more than a span counts.
+        // The full range of 32 bits has one number more than a span can count.
         let is_all = range.start == least && range.end == greatest + 1;
         if range.start < range.end && is_wide && (is_all || T::DTYPE == DType::I64 || T::DTYPE.is_float()) {
             return self.wide_integers(&range, shape, at).cast_to(T::DTYPE);
@@ -393,7 +394,7 @@ impl Session {
         cast_in(self.home(), &drawn, T::DTYPE, at)
     }
 
-    /// Integers of a range that 32 bits do not span: `low + floor(r * span / 2^62)` of 62 random bits, in `i64`.
+    /// Integers of a range that 32 bits do not span: `low + floor(r * span / 2^62)` for 62 random bits `r`, in `i64`.
     fn wide_integers(&self, range: &Range<i64>, shape: impl IntoShape, at: At) -> Array {
         const LIMB: i64 = 1 << 31;
         let shape = match shape.into_shape() {
@@ -427,7 +428,7 @@ impl Session {
         sum
     }
 
-    /// The shape of so many elements that the program brings.
+    /// The shape of `len` elements that the program passes.
     pub(super) fn checked(&self, len: usize, shape: impl IntoShape, name: &'static str, at: At) -> Result<Shape> {
         let named = |error: Error| error.with_op(name).with_location(at);
         self.home().is_open().map_err(named)?;
@@ -484,7 +485,7 @@ fn greatest(dtype: DType) -> Scalar {
     Scalar::F64(f64::INFINITY).cast(dtype)
 }
 
-/// How many points `first, first + step, …` has before `stop`; exact for integers. `None` where there is no such
+/// The number of points that `first, first + step, …` has before `stop`; exact for integers. `None` if there is no such
 /// range.
 fn points(first: Scalar, stop: Scalar, step: Scalar) -> Option<usize> {
     if let (Some(from), Some(to), Some(by)) = (whole(first), whole(stop), whole(step)) {
@@ -493,7 +494,7 @@ fn points(first: Scalar, stop: Scalar, step: Scalar) -> Option<usize> {
         }
         let span = to - from;
         let count = (span / by + i128::from(span % by != 0 && (span > 0) == (by > 0))).max(0);
-        // Beyond the greatest shape, the shape's own error says so.
+        // A count beyond the greatest shape is left to the shape's own check, which reports it.
         return Some(usize::try_from(count).unwrap_or(usize::MAX));
     }
     let (from, to, by) = (first.as_f64(), stop.as_f64(), step.as_f64());
@@ -502,7 +503,7 @@ fn points(first: Scalar, stop: Scalar, step: Scalar) -> Option<usize> {
     }
     let count = ((to - from) / by).ceil();
     let known = first.dtype() != DType::Bool && count.is_finite();
-    // Of these, those that rounding, too, leaves before `stop`; they are monotone.
+    // Of these points, only those count that rounding also leaves before `stop`. The points are monotone.
     let most = known.then_some(count.max(0.0).min(u64::MAX as f64 / 2.0) as usize)?;
     let before = |i: usize| {
         let x = iota(first.dtype(), first, step, i).as_f64();

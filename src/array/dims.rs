@@ -1,6 +1,6 @@
-//! How callers name shapes, dimensions and slices.
+//! How callers specify shapes, dimensions and slices.
 //!
-//! In: Rust values that read well at the call. Out: normalised extents, sets of dimensions, slice bounds.
+//! In: Rust values that read well in a call. Out: normalised extents, sets of dimensions, bounds of slices.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::rules::{all_dims, dim_set};
@@ -8,14 +8,14 @@ use crate::graph::{DimSet, Shape, SliceDim};
 use smallvec::SmallVec;
 use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
-/// What names a shape: `[2, 3]`, `n` (a column), a slice, a `Vec`, a [`Shape`], or another array's
-/// [`Array::shape`](super::Array::shape), whose fault is then carried on.
+/// A value that specifies a shape: `[2, 3]`, `n` (a column), a slice, a `Vec`, a [`Shape`], or the result of
+/// [`Array::shape`](super::Array::shape) of another array, whose fault is then passed on.
 pub trait IntoShape {
     /// The shape.
     ///
     /// # Errors
     /// `ErrorKind::TooLarge` for too many elements, `ErrorKind::Rank` for too many dimensions; the fault of the array
-    /// it comes from.
+    /// that the shape comes from.
     fn into_shape(self) -> Result<Shape>;
 }
 
@@ -65,11 +65,11 @@ impl IntoShape for Result<Shape> {
     }
 }
 
-/// What names the dimensions of a reduction: one (`1`), several (`[0, 2]`), all (`..`), or MATLAB's default,
-/// the first whose extent is not 1 (`()`). A dimension that the array lacks is an error; see [`Shape::axes`] for those
-/// that it has.
+/// A value that specifies the dimensions of a reduction: one (`1`), several (`[0, 2]`), all (`..`), or MATLAB's
+/// default, the first whose extent is not 1 (`()`). It is an error to name a dimension that the array lacks;
+/// [`Shape::axes`] says which ones it has.
 pub trait Dims {
-    /// The set, for an array of this shape.
+    /// The set of dimensions, for an array of this shape.
     ///
     /// # Errors
     /// `ErrorKind::Index` where the array lacks one of them.
@@ -102,7 +102,7 @@ impl Dims for () {
     }
 }
 
-/// One dimension of a slice, before it meets an array.
+/// One dimension of a slice, before it is applied to an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SliceArg {
     start: Bound<i64>,
@@ -111,8 +111,8 @@ pub struct SliceArg {
     single: bool,
 }
 
-/// Every `step`-th element of a range; a negative step walks the range from its last element down, as
-/// `(2..8).rev().step_by(2)` does: `step(.., -1)` is all of them backwards, `step(2..8, -2)` is 7, 5, 3.
+/// Every `step`-th element of a range. A negative step goes through the range from its last element down, as
+/// `(2..8).rev().step_by(2)` does: `step(.., -1)` is all elements backwards, `step(2..8, -2)` is 7, 5, 3.
 pub fn step(range: impl Into<SliceArg>, step: i64) -> SliceArg {
     SliceArg { step, single: false, ..range.into() }
 }
@@ -121,7 +121,7 @@ fn ranged<I: Copy + TryInto<i64>>(range: impl RangeBounds<I>) -> SliceArg {
     SliceArg { start: bound(range.start_bound()), end: bound(range.end_bound()), step: 1, single: false }
 }
 
-/// Numbers beyond i64 are beyond every array too.
+/// Numbers beyond i64 are outside of every array, as are the limits of i64.
 fn number<I: TryInto<i64>>(n: I) -> i64 {
     n.try_into().unwrap_or(i64::MAX)
 }
@@ -138,7 +138,7 @@ impl SliceArg {
     /// All elements of the dimension.
     pub const ALL: SliceArg = SliceArg { start: Bound::Unbounded, end: Bound::Unbounded, step: 1, single: false };
 
-    /// The elements of a dimension with this extent.
+    /// The elements that it selects of a dimension with this extent.
     ///
     /// # Errors
     /// `ErrorKind::Index` where a bound lies outside, `ErrorKind::Argument` for a step of 0.
@@ -167,7 +167,7 @@ impl SliceArg {
             Bound::Excluded(at) => at,
             Bound::Unbounded => n,
         };
-        // Also an empty range must be of places that exist: `4..4` of 4 elements is fine, `9..9` is a mistake.
+        // An empty range must also lie within the dimension: `4..4` of 4 elements is valid, `9..9` is an error.
         if low < 0 || low > n {
             return Err(outside(low));
         }
@@ -182,7 +182,7 @@ impl SliceArg {
             (_, true) => low,
             (_, false) => high - 1,
         };
-        // One element has no next: a plain step keeps the slice comparable.
+        // A single element has no next one. A step of 1 makes equal slices compare equal.
         Ok(SliceDim { start: start as usize, step: if len == 1 { 1 } else { self.step as isize }, len })
     }
 }
@@ -212,14 +212,14 @@ macro_rules! slice_args {
 }
 slice_args!(usize, i64, i32);
 
-/// What names a slice: a tuple of up to four of integers (the dimension stays, with one element), ranges, `..`
-/// and [`step`]s; or a slice of [`SliceArg`]s. Dimensions that are not named are taken whole. A single range or
-/// step that is in no tuple counts the elements in column-major order, and the result is a column.
+/// A value that specifies a slice: a tuple of up to four integers (each keeps its dimension, with one element), ranges,
+/// `..` and [`step`]s; or a Rust slice of [`SliceArg`]s. Dimensions that are not named are taken whole. A single range
+/// or step outside of a tuple selects elements in column-major order, and the result is a column.
 pub trait Slices {
-    /// One a dimension.
+    /// One argument for each dimension.
     fn args(self) -> SmallVec<[SliceArg; 4]>;
 
-    /// Whether the one argument counts elements instead of rows.
+    /// Whether the only argument selects elements rather than rows.
     fn is_linear(&self) -> bool {
         false
     }

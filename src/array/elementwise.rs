@@ -32,13 +32,13 @@ unary! {
     reciprocal => Reciprocal;
     /// `e^x`.
     exp => Exp;
-    /// `e^x - 1`, exact near 0.
+    /// `e^x - 1`, accurate near 0.
     expm1 => Expm1;
     /// `2^x`.
     exp2 => Exp2;
     /// The natural logarithm.
     log => Log;
-    /// `ln(1 + x)`, exact near 0.
+    /// `ln(1 + x)`, accurate near 0.
     log1p => Log1p;
     /// The logarithm to base 2.
     log2 => Log2;
@@ -86,7 +86,7 @@ unary! {
     isfinite => IsFinite;
     /// The error function.
     erf => Erf;
-    /// The gamma function. Of integers and bools it is f64, from a table: each value is correctly rounded.
+    /// The gamma function. For integers and bools it is f64 from a table: each value is correctly rounded.
     gamma => Gamma;
     /// The logarithm of the gamma function's absolute value.
     lgamma => Lgamma;
@@ -117,9 +117,9 @@ binary! {
     atan2 => Atan2;
     /// `sqrt(self^2 + other^2)` without overflow.
     hypot => Hypot;
-    /// The lesser of each pair; a number wins over NaN. For the least of an array see [`Array::min_over`].
+    /// The lesser of each pair; a number wins over NaN. [`Array::min_over`] is the least element of an array.
     min => Min;
-    /// The greater of each pair; a number wins over NaN. For the greatest of an array see [`Array::max_over`].
+    /// The greater of each pair; a number wins over NaN. [`Array::max_over`] is the greatest element of an array.
     max => Max;
     /// Whether `self < other` (bool).
     lt => Lt;
@@ -136,7 +136,7 @@ binary! {
 }
 
 impl Array {
-    /// Each element held between `low` and `high`.
+    /// Each element, but at least `low` and at most `high`.
     #[track_caller]
     pub fn clamp<'a>(&'a self, low: impl Into<Operand<'a>>, high: impl Into<Operand<'a>>) -> Array {
         apply(ElementOp::Clamp, &mut [self.into(), low.into(), high.into()], Location::caller())
@@ -161,10 +161,10 @@ impl Array {
         cast_in(&self.0.home, self, dtype, Location::caller())
     }
 
-    /// `self^other`, or why it cannot be recorded.
+    /// `self^other`, or the error that prevents recording it.
     ///
     /// # Errors
-    /// The first operand's fault; `ErrorKind::Shape` and `ErrorKind::DType` where the operands do not fit.
+    /// The first operand's fault; `ErrorKind::Shape` and `ErrorKind::DType` if the operands do not fit each other.
     #[track_caller]
     pub fn try_pow<'a>(&'a self, other: impl Into<Operand<'a>>) -> Result<Array> {
         self.pow(other).checked()

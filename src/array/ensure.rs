@@ -1,6 +1,6 @@
-//! Checks of data: values that are only good where a condition holds.
+//! Checks of data: values that are valid only if a condition holds.
 //!
-//! Must hold: a check changes no value and awaits nothing; it is about the whole array, whatever is read of it later.
+//! Must hold: a check changes no value and awaits nothing. It concerns the whole array, even if only a part is read.
 
 use super::handle::Array;
 use super::record::{At, Input, derive, node};
@@ -10,12 +10,13 @@ use std::panic::Location;
 use std::sync::Arc;
 
 impl Array {
-    /// This array, good only where all of `condition` (bool, of this shape or expanding to it) is true. If any element
-    /// is false, the array carries a fault of `ErrorKind::Domain` that says `message`: gathers of it and of whatever is
-    /// computed from it (and only those) fail, with this line as the place.
+    /// This array, which is valid only if all elements of `condition` (bool, of this shape or one that expands to it)
+    /// are true. If any element is false, the array carries a fault of `ErrorKind::Domain` with this message. Then
+    /// gathers of this array and of values that are computed from it, and only these, fail. The error names this line
+    /// as its place.
     ///
-    /// Nothing waits for the answer: the kernel that computes the values checks the condition too. What nobody gathers
-    /// is not checked. Reading a part of the array checks all of it.
+    /// No call waits for the result of the check: the kernel that computes the values also checks the condition. An
+    /// array that is never gathered is not checked. Reading a part of the array checks all of it.
     ///
     /// ```
     /// # use tidemill::{ErrorKind, Runtime};
@@ -31,7 +32,7 @@ impl Array {
         ensure(self, "ensure", condition, message.into(), Location::caller())
     }
 
-    /// As [`Array::ensure`], on behalf of an op that the fault names:
+    /// As [`Array::ensure`], but the fault names another op:
     /// `x.sqrt().ensure_for("sqrt", &x.ge(0.0), "a negative number")`.
     #[track_caller]
     pub fn ensure_for(&self, op: &'static str, condition: &Array, message: impl Into<Arc<str>>) -> Array {
@@ -57,7 +58,7 @@ pub(super) fn ensure(array: &Array, op: &'static str, condition: &Array, message
     })
 }
 
-/// Whether a condition holds everywhere, where that is known already.
+/// Whether a condition holds everywhere; `None` if that is not known yet.
 fn known(condition: &Array) -> Option<bool> {
     let data = condition.0.host.as_deref()?;
     Some((0..data.len()).all(|i| data.scalar(i).bits() != 0))

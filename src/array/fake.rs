@@ -1,4 +1,4 @@
-//! A ring that computes nothing: it writes down what sessions send and resolves gathers as tests say.
+//! A ring that computes nothing: it records the messages that sessions send, and resolves gathers as tests direct.
 
 use super::link::Link;
 use super::session::{Session, SessionBuilder};
@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// The users' side of a runtime, with the scheduler's mailbox in the test's hands.
+/// The users' side of a runtime. The test holds the scheduler's mailbox.
 pub(crate) struct FakeRing {
     pub link: Arc<Link>,
     pub events: flume::Receiver<SchedulerEvent>,
@@ -50,7 +50,7 @@ impl FakeRing {
         FakeRing { link: Arc::new(link), events, gates }
     }
 
-    /// Nothing folds, so that small examples travel.
+    /// A ring without folding, so that ops on small arrays are sent, too.
     pub fn unfolded() -> FakeRing {
         FakeRing::new(Config { fold_elements_max: 0, ..Config::default() })
     }
@@ -85,7 +85,8 @@ impl FakeRing {
             .collect()
     }
 
-    /// What was sent, a line a record: `op`, `drop`, `demand`, `cancel`, and events by their names.
+    /// The messages that were sent, one line for each record: `op`, `drop`, `demand`, `cancel`, and events by their
+    /// names.
     pub fn story(&self) -> Vec<String> {
         let mut story = Vec::new();
         for event in self.events.try_iter() {
@@ -112,7 +113,7 @@ impl FakeRing {
         self.link.gathers.resolve(GatherId(gather), Err(error));
     }
 
-    /// A thread that resolves every demand with zeros, or as materialised, until the link is gone.
+    /// A thread that resolves every demand with zeros, or as computed, until the link is gone.
     pub fn answer_with_zeros(&self) -> std::thread::JoinHandle<()> {
         let (events, gathers) = (self.events.clone(), self.link.gathers.clone());
         let gates = self.gates.clone();

@@ -1,9 +1,9 @@
-//! Folding: ops on tiny known values are computed when they are recorded, and never travel the ring.
+//! Folding: ops on tiny known values are computed when they are recorded, and are never sent to the ring.
 //!
-//! In: an op, known arguments, the result's dtype and shape. Out: the result's elements, or `None` for ops that
-//! are left to the ring (random numbers, sorting, products, assignments).
-//! Must hold: FOLD-1: the result is what a device computes, within the op's stated bound; elementwise ops go
-//! through the same host functions as the host device's.
+//! In: an op, known arguments, the result's dtype and shape. Out: the result's elements, or `None` for ops that are
+//! left to the ring (random numbers, sorts, products, assignments).
+//! Must hold: FOLD-1: the result is that of a device, within the op's stated bound. Elementwise ops are computed by the
+//! same functions as on the host device.
 
 use super::fold_reduce;
 use crate::graph::rules::linspace_step;
@@ -24,7 +24,7 @@ pub(crate) enum Known<'a> {
 }
 
 impl Known<'_> {
-    /// Its extent in a dimension.
+    /// The argument's extent in a dimension.
     pub fn dim(&self, d: usize) -> usize {
         match self {
             Known::Number(_) => 1,
@@ -69,7 +69,7 @@ impl Known<'_> {
 /// The coordinates of a position.
 pub(crate) type Coords = SmallVec<[usize; 4]>;
 
-/// A buffer of `meta` whose elements are what `element` says of each linear index and its coordinates.
+/// A buffer of `meta`. `element` returns each element for its linear index and coordinates.
 pub(crate) fn build(meta: &Meta, mut element: impl FnMut(usize, &[usize]) -> Scalar) -> HostBuffer {
     let mut out = HostBuffer::zeroed(meta.dtype, meta.elements());
     let width = meta.dtype.bytes();
@@ -90,7 +90,7 @@ pub(crate) fn build(meta: &Meta, mut element: impl FnMut(usize, &[usize]) -> Sca
     out
 }
 
-/// The elements of an op's result, where this module computes it.
+/// The elements of an op's result; `None` if this module does not compute the op.
 pub(crate) fn evaluate(op: &Op, args: &[Known<'_>], meta: &Meta) -> Option<HostBuffer> {
     let dtype = meta.dtype;
     Some(match op {
@@ -153,7 +153,7 @@ pub(crate) fn evaluate(op: &Op, args: &[Known<'_>], meta: &Meta) -> Option<HostB
     })
 }
 
-/// Arguments spread over the result's elements, then one call of the host device's own loop.
+/// Expands the arguments to the result's elements, and calls the host device's loop once.
 fn fold_apply(op: ElementOp, args: &[Known<'_>], meta: &Meta) -> HostBuffer {
     let n = meta.elements();
     let of = |arg: &Known<'_>| match arg {
@@ -177,7 +177,8 @@ fn fold_apply(op: ElementOp, args: &[Known<'_>], meta: &Meta) -> HostBuffer {
         })
         .collect();
     let blocks: SmallVec<[HostArg<'_>; 3]> = spread.iter().map(|b| HostArg::Block(b.bytes())).collect();
-    // The last argument tells the dtype: `Select`'s mask, which stands outside of it, is the first.
+    // The last argument has the dtype in which the op computes. The first may be the mask of `Select`, which has
+    // another one.
     let input = spread.last().map_or(meta.dtype, HostBuffer::dtype);
     host::apply(op, input, output, &blocks, out.bytes_mut().expect("BUF-2: a fresh buffer is owned"), n);
     if output == meta.dtype { out } else { build(meta, |i, _| out.scalar(i).cast(meta.dtype)) }
@@ -200,7 +201,7 @@ fn fold_wide(op: ElementOp, args: &[Known<'_>], meta: &Meta) -> Option<HostBuffe
     Some(build(meta, |i, _| result.scalar(i)))
 }
 
-/// Computes at once what `wide` writes down.
+/// Computes the ops of `graph::wide` at once.
 struct Folding {
     elements: usize,
 }
@@ -261,7 +262,7 @@ fn linspace(first: Scalar, last: Scalar, i: usize, n: usize) -> Scalar {
     }
     let (from, to) = (first.as_f64(), last.as_f64());
     let (part, span) = (i as f64 / (n - 1) as f64, to - from);
-    // A span beyond the greatest number is that of finite ends, or the ends' own infinity.
+    // If the span overflows, either both ends are finite, or an end is infinite.
     let distance = if span.is_infinite() { linspace_step(from, to, n) * i as f64 } else { span * part };
     number(first.dtype(), from + distance)
 }

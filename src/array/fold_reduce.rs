@@ -1,7 +1,7 @@
-//! Folding of reductions and scans over tiny known values.
+//! Folding: reductions and scans over tiny known values.
 //!
-//! In: the op's attributes and its known arguments. Out: the result's elements. Floats are folded in f64, in pairs, and
-//! rounded once; integers exactly.
+//! In: the op's attributes and its known arguments. Out: the result's elements. Floats are reduced in f64, in pairs,
+//! and rounded once; integers exactly.
 
 use super::fold::{Coords, Known, build, number};
 use crate::graph::rules::has_dim;
@@ -44,23 +44,24 @@ pub(crate) fn reduce(op: ReduceOp, dims: DimSet, nan: Nan, args: &[Known<'_>], m
                 *c = 0;
             }
         }
-        // Pairs are left out by their numbers: a product may be NaN of numbers that aren't.
+        // Pairs with NaN were left out above, because a product of two numbers may be NaN although neither is.
         let nan = if args.len() == 2 { Nan::Include } else { nan };
         reduce_values(op, nan, &values, meta.dtype)
     }))
 }
 
-/// The value of a reduction over no element; `None` for extremes and their positions, which do not exist then.
+/// The value of a reduction over no element; `None` for extremes and their positions, which do not exist without
+/// elements.
 pub(crate) fn identity(op: ReduceOp, nan: Nan, dtype: DType) -> Option<Scalar> {
     op.facts().is_defined_when_empty.then(|| reduce_values(op, nan, &[], dtype))
 }
 
-/// The sum of floats; 0 of nothing. Halves are added, so that an element of n passes through at most `8 + 2 log2 n`
+/// The sum of floats; 0 for none. It adds halves, so that an element of n takes part in at most `8 + 2 log2 n`
 /// additions.
 fn total(values: impl Iterator<Item = f64>) -> f64 {
     fn pairwise(values: &[f64]) -> f64 {
         if values.len() <= 16 {
-            // Begins at zero: the standard library's sum of nothing is -0.
+            // The sum begins at zero, because the standard library's sum of nothing is -0.
             return values.iter().fold(0.0, |sum, value| sum + value);
         }
         let (earlier, later) = values.split_at((values.len() / 2).next_multiple_of(16));
@@ -78,7 +79,7 @@ fn reduce_values(op: ReduceOp, nan: Nan, values: &[Scalar], dtype: DType) -> Sca
         ReduceOp::Sum | ReduceOp::Dot if !dtype.is_integer() => number(dtype, total(floats())),
         ReduceOp::Prod if !dtype.is_integer() => {
             let product: f64 = floats().product();
-            // As a kernel, which multiplies products of parts.
+            // A kernel multiplies products of parts, and gives 0 here.
             let is_zero = product.is_nan() && floats().all(f64::is_finite);
             number(dtype, if is_zero { 0.0 } else { product })
         }
@@ -102,11 +103,11 @@ fn reduce_values(op: ReduceOp, nan: Nan, values: &[Scalar], dtype: DType) -> Sca
 fn variance(values: impl Iterator<Item = f64> + Clone, n: f64, ddof: u8) -> f64 {
     let mean = total(values.clone()) / n;
     let squares = total(values.clone().map(|v| (v - mean) * (v - mean)));
-    // The mean is rounded: what that puts into all squares is taken out again.
+    // The mean is rounded. The error that this causes in the squares is subtracted again.
     let off = total(values.map(|v| v - mean));
     let rest = squares - off * off / n;
     let squares = if rest < 0.0 { 0.0 } else { rest };
-    // Of nothing the mean is NaN and so is this; of one value it is 0, also for a sample.
+    // Without elements the mean is NaN, and so is the variance; with one element it is 0, also for a sample.
     if n == 0.0 { f64::NAN } else { squares / (n - ddof as f64).max(1.0) }
 }
 
@@ -115,7 +116,7 @@ fn norm(values: impl Iterator<Item = f64> + Clone) -> f64 {
     if scale == 0.0 || !scale.is_finite() {
         return scale;
     }
-    // Where neither squares nor their sum can leave the range, there is nothing to scale.
+    // If neither the squares nor their sum can leave the range, no scaling is needed.
     if (1e-140..1e140).contains(&scale) {
         return total(values.map(|v| v * v)).sqrt();
     }
@@ -124,12 +125,12 @@ fn norm(values: impl Iterator<Item = f64> + Clone) -> f64 {
 
 fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let greatest = values.clone().fold(f64::NEG_INFINITY, f64::max);
-    // Of equal infinities the difference is none.
+    // The difference of equal infinities would be NaN; here it counts as 0.
     let terms = values.map(|v| if v == greatest { 1.0 } else { exponential::exp(v - greatest) });
     greatest + logarithm::log(total(terms))
 }
 
-/// The extreme element and its position. Without elements: NaN where NaN is omitted, else the identity.
+/// The extreme element and its position. Without elements, it is NaN if NaN is omitted, else the identity.
 fn extreme(values: &[Scalar], nan: Nan, wanted: Ordering, dtype: DType) -> (Scalar, u32) {
     let mut best: Option<(Scalar, u32)> = None;
     for (i, &value) in values.iter().enumerate() {
@@ -163,7 +164,7 @@ fn compare(a: Scalar, b: Scalar) -> Ordering {
     }
 }
 
-/// An integer step, saturating.
+/// A saturating step on integers.
 fn whole(a: Scalar, b: Scalar, dtype: DType, step: impl Fn(i128, i128) -> i128) -> Scalar {
     let of = |s: Scalar| match s.cast(DType::I64) {
         Scalar::I64(v) => v as i128,
@@ -173,13 +174,13 @@ fn whole(a: Scalar, b: Scalar, dtype: DType, step: impl Fn(i128, i128) -> i128) 
     Scalar::I64(exact as i64).cast(dtype)
 }
 
-/// A running fold along `dim`.
+/// A running reduction along `dim`.
 pub(crate) fn scan(op: ScanOp, dim: usize, nan: Nan, reverse: bool, arg: &Known<'_>, meta: &Meta) -> HostBuffer {
     let extent = arg.dim(dim);
     let mut values = Values::new();
     build(meta, |_, c| {
         let here = c.get(dim).copied().unwrap_or(0);
-        // From where the scan begins, since saturation and rounding depend on the order.
+        // The values are in the scan's order, on which saturation and rounding depend.
         let steps = if reverse { extent - here } else { here + 1 };
         values.clear();
         let mut at: Coords = SmallVec::from_slice(c);
@@ -189,7 +190,7 @@ pub(crate) fn scan(op: ScanOp, dim: usize, nan: Nan, reverse: bool, arg: &Known<
             }
             values.push(arg.at(&at));
         }
-        // A running sum begins with its first element: zeros that are all negative stay so.
+        // A running sum begins with its first element, so that a sum of negative zeros is a negative zero.
         let negative_zero = |v: &Scalar| v.as_f64() == 0.0 && v.as_f64().is_sign_negative();
         if op == ScanOp::Sum && meta.dtype.is_float() && values.iter().all(negative_zero) {
             return number(meta.dtype, -0.0);

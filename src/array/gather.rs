@@ -1,8 +1,8 @@
-//! Gathers: futures of values, and the methods of [`Array`] that make them. A gather is in progress from its
-//! creation; the tape is cut when it is first polled.
+//! Gathers: futures of values, and the methods of [`Array`] that make them. A gather is in progress from its creation
+//! on; its first poll cuts the tape.
 //!
-//! In: an array. Out: elements in host memory, or an error that names the op and its source line. What waits is in
-//! `pending`.
+//! In: an array. Out: elements in host memory, or an error that names the op and its source line. `pending` implements
+//! the waiting.
 
 use super::handle::Array;
 use super::host_array::{HostAny, HostArray, MappedView};
@@ -36,7 +36,7 @@ macro_rules! futures {
             /// Waits on this thread.
             ///
             /// # Errors
-            /// `ErrorKind::WouldBlock` inside of an async context; else as the future.
+            /// `ErrorKind::WouldBlock` inside of an async context; otherwise the errors of the future.
             pub fn wait(self) -> Result<$out> {
                 may_block("waiting for a gather")?;
                 futures::executor::block_on(self)
@@ -67,19 +67,19 @@ futures! {
     /// The elements of an array of any dtype.
     GatherAny { shape: Shape } -> HostAny,
         |this, delivered| HostAny::new(host(delivered)?, this.shape.clone());
-    /// The elements of an array, copied into a vector of the caller's, whose memory is used again.
+    /// The elements of an array, copied into a vector of the caller, whose memory is reused.
     GatherInto<T> { into: Vec<T> } -> Vec<T>,
         |this, delivered| fill(std::mem::take(&mut this.into), &*host(delivered)?);
-    /// The elements of an array, where the device delivered them.
+    /// The elements of an array, in the memory into which the device delivered them.
     GatherView<T> { shape: Shape } -> MappedView<T>,
         |this, delivered| HostArray::new(host(delivered)?, this.shape.clone()).map(MappedView);
     /// The one element of an array.
     Item<T> {} -> T,
         |this, delivered| host(delivered).and_then(|d| one(&d));
-    /// An array's value, made and kept on its device.
+    /// An array's value, computed and kept on its device.
     Eval {} -> (),
         |this, delivered| { let _ = delivered; Ok(()) };
-    /// The plan that makes an array, in words.
+    /// The plan that computes an array, in words.
     Explain {} -> String,
         |this, delivered| text(delivered);
 }
@@ -117,14 +117,14 @@ fn wrong_dtype<T: Element>(is: DType) -> Error {
 }
 
 impl Array {
-    /// Demands the elements in host memory: this is where the program asks for them, whatever is recorded behind it,
-    /// and they are begun at the latest when the future is first polled. Before that they are where the session's tape
-    /// is sent: by a poll of another gather of the session, a full tape, [`Session::flush`](super::Session::flush), or
-    /// the runtime's shutdown, which waits for them. The future only waits, under any executor.
-    /// `T` must be the array's dtype; see [`Array::gather_as`] to convert.
+    /// Demands the elements in host memory. The value is that of the program at this call, whatever is recorded
+    /// afterwards. Its computation begins when the session's tape is sent: at the latest at the first poll of this
+    /// future, or earlier by a poll of another gather of the session, a full tape,
+    /// [`Session::flush`](super::Session::flush), or the runtime's shutdown, which waits for it. The future only waits,
+    /// under any executor. `T` must be the array's dtype; [`Array::gather_as`] converts.
     ///
     /// # Errors (of the future)
-    /// The array's fault, `ErrorKind::DType`, and what happened to its computation.
+    /// The array's fault, `ErrorKind::DType`, and errors of its computation.
     #[track_caller]
     pub fn gather<T: Element>(&self) -> Gather<T> {
         let (pending, shape) = self.demand_exactly::<T>(Location::caller());
@@ -137,7 +137,7 @@ impl Array {
         cast_in(&self.0.home, self, T::DTYPE, Location::caller()).gather()
     }
 
-    /// As [`Array::gather`], for any dtype. Also what awaiting an array itself does.
+    /// As [`Array::gather`], for any dtype. Awaiting an array does the same.
     pub fn gather_any(&self) -> GatherAny {
         GatherAny {
             pending: Pending::demand(self, Want::Host),
@@ -146,25 +146,25 @@ impl Array {
         }
     }
 
-    /// As [`Array::gather`], into a vector that comes back filled; its old elements are dropped and its memory is
-    /// used again.
+    /// As [`Array::gather`], into a vector, which the future returns filled. Its old elements are dropped, and its
+    /// memory is reused.
     #[track_caller]
     pub fn gather_into<T: Element>(&self, into: Vec<T>) -> GatherInto<T> {
         let (pending, _) = self.demand_exactly::<T>(Location::caller());
         GatherInto { pending, into, output: std::marker::PhantomData }
     }
 
-    /// As [`Array::gather`], as a slice of the memory in which the device delivered.
+    /// As [`Array::gather`], as a slice of the memory into which the device delivered the elements.
     #[track_caller]
     pub fn gather_view<T: Element>(&self) -> GatherView<T> {
         let (pending, shape) = self.demand_exactly::<T>(Location::caller());
         GatherView { pending, shape, output: std::marker::PhantomData }
     }
 
-    /// The one element of an array that has one.
+    /// The element of an array that has exactly one.
     ///
     /// # Errors (of the future)
-    /// As [`Array::gather`], and `ErrorKind::Shape` for other numbers of elements.
+    /// As [`Array::gather`], and `ErrorKind::Shape` if the array has no element or several.
     #[track_caller]
     pub fn item<T: Element>(&self) -> Item<T> {
         let at = Location::caller();
@@ -178,31 +178,30 @@ impl Array {
         Item { pending, output: std::marker::PhantomData }
     }
 
-    /// Demands that the value is made and kept on its device. Cuts the tape when it is first polled.
+    /// Demands that the value is computed and kept on its device. The first poll cuts the tape.
     pub fn eval(&self) -> Eval {
         Eval { pending: Pending::demand(self, Want::Device), output: std::marker::PhantomData }
     }
 
-    /// The plan by which the value would be made now: regions, placement, kernels, bytes. It runs nothing itself,
-    /// and cuts the tape, as `flush` does: what is recorded after it does not fuse with what was recorded before it.
+    /// The plan by which the value would be computed now: regions, placement, kernels, bytes. Nothing is run for it. It
+    /// cuts the tape, as `flush` does: ops recorded later do not fuse with ops recorded before.
     pub fn explain(&self) -> Explain {
         Explain { pending: Pending::explain(self), output: std::marker::PhantomData }
     }
 
-    /// [`Array::gather`] on this thread, for programs without an executor.
+    /// [`Array::gather`], waiting on this thread, for programs without an executor.
     ///
     /// # Errors
-    /// `ErrorKind::WouldBlock` inside of an async context; else as [`Array::gather`].
+    /// `ErrorKind::WouldBlock` inside of an async context; otherwise as [`Array::gather`].
     #[track_caller]
     pub fn gather_blocking<T: Element>(&self) -> Result<HostArray<T>> {
         self.gather::<T>().wait()
     }
 
-    /// Lets other sessions of the runtime use the array from now on, beside arrays of their own, or by itself once they
-    /// [adopted](crate::Session::adopt) it. Cuts this session's tape, so that the
-    /// scheduler knows the value before anybody uses it: what is recorded after it does not fuse with what was recorded
-    /// before it. The array lives as long as its own session; [`Session::close`](crate::Session::close) ends it for
-    /// all.
+    /// Lets other sessions of the runtime use the array from now on, beside arrays of their own, or alone once they
+    /// have [adopted](crate::Session::adopt) it. This cuts the session's tape, so that the scheduler knows the value
+    /// before other sessions use it: ops recorded later do not fuse with ops recorded before. The array lives as long
+    /// as its own session; [`Session::close`](crate::Session::close) ends it for all sessions.
     ///
     /// # Errors
     /// The array's fault.
@@ -248,7 +247,7 @@ impl IntoFuture for Array {
     }
 }
 
-/// Several gathers as a stream that yields each as it finishes, with its place in `arrays`.
+/// Several gathers as a stream, which yields each result as it finishes, with its position in `arrays`.
 pub fn gather_all<'a, T: Element>(arrays: impl IntoIterator<Item = &'a Array>) -> GatherAll<T> {
     let indexed = |(i, array): (usize, &Array)| Indexed { index: i, gather: array.gather::<T>() };
     GatherAll(arrays.into_iter().enumerate().map(indexed).collect())

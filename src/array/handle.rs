@@ -1,5 +1,5 @@
-//! [`Array`]: what a user holds of a value. A handle names a value on a tape, or holds a tiny value itself, or
-//! holds the fault that kept it from being recorded.
+//! [`Array`], the user's handle of a value. A handle names a value on a tape, or holds a tiny value itself, or holds
+//! the fault because of which the value was not recorded.
 //!
 //! Must hold: HANDLE-1: dropping a handle costs a constant time and drops no other handle of the same session
 //! (a handle holds no operands). HANDLE-2: no method here waits.
@@ -19,26 +19,25 @@ pub(crate) const UNRECORDED: u64 = u64::MAX;
 
 /// A lazily computed n-dimensional array, column-major, of rank 2 at least.
 ///
-/// Cloning is cheap, and clones name the same value. Operators and methods record an op and return at once;
-/// nothing is computed before somebody awaits a gather or an eval (or a tape reaches a limit). An op on operands
-/// that do not fit each other yields an array that carries its fault: [`Array::error`] tells at once, and its
-/// gather returns it.
+/// Cloning is cheap, and clones name the same value. Operators and methods record an op and return at once; nothing is
+/// computed before a gather or an eval is awaited (or a tape reaches a limit). An op on operands that do not fit each
+/// other yields an array that carries its fault: [`Array::error`] returns it at once, and a gather returns it, too.
 ///
-/// **Dimensions** are counted from 0. A function that names one that the array lacks gives a fault
-/// (`ErrorKind::Index`): an array has the dimensions that its program named, also those of one element at the end
-/// ([`Shape::axes`]), and at least two. Reductions keep theirs with an extent of 1; `reshape` and [`cat`](crate::cat)
-/// along the next dimension add one.
+/// **Dimensions** are counted from 0. A function that is given a dimension that the array lacks yields a fault
+/// (`ErrorKind::Index`). An array has at least two dimensions, and all that its program named, also those of one
+/// element at the end ([`Shape::axes`]). Reductions keep the reduced dimensions with an extent of 1; `reshape` and
+/// [`cat`](crate::cat) along the next dimension add one.
 ///
-/// **Dtypes** mix as MATLAB's: numbers take the dtype of the array beside them ([`Operand`](crate::Operand) says how),
-/// f32 beside f64 is f32, and an integer array beside a number is computed exactly or in f64, rounded, and saturated: an
+/// **Dtypes** mix as in MATLAB. Numbers take the dtype of the array beside them ([`Operand`](crate::Operand) says how).
+/// f32 beside f64 is f32. An integer array beside a number is computed exactly or in f64, rounded, and saturated: an
 /// `i32` of 3 times 0.5 is 2. Two integer dtypes do not mix, nor do integers and an array of floats: cast one of them.
-/// Integers and bools are summed and multiplied as matrices in f64. Where that would lose digits or range unseen, a
-/// program may have it refused: [`Promotion::Strict`](crate::Promotion::Strict).
+/// Sums and matrix products of integers and bools are computed in f64. A program may have mixes refused that would
+/// silently lose digits or range: [`Promotion::Strict`](crate::Promotion::Strict).
 ///
 /// There is no `PartialEq`: compare elements with [`Array::eq_to`], which records an op.
 ///
-/// A handle may be pinned to a device ([`Array::pin`]): a property of the handle, that what is computed through it
-/// inherits.
+/// A handle may be pinned to a device ([`Array::pin`]). The pin is a property of the handle; results of ops on the
+/// handle inherit it.
 #[derive(Clone)]
 pub struct Array(pub(crate) Arc<Value>, pub(super) Option<DeviceId>);
 
@@ -46,48 +45,48 @@ pub struct Array(pub(crate) Arc<Value>, pub(super) Option<DeviceId>);
 pub(crate) struct Value {
     /// The session that recorded it.
     pub home: Arc<Home>,
-    /// Dtype and shape, or the fault that it carries.
+    /// Dtype and shape, or the fault that the value carries.
     pub meta: Result<Meta, Error>,
-    /// Its elements, where it is tiny and known.
+    /// Its elements, if it is tiny and known.
     pub host: Option<Arc<HostBuffer>>,
-    /// The op that made it.
+    /// The op that computes it.
     pub op: &'static str,
-    /// Where.
+    /// The place in the program where it was recorded.
     pub at: Site,
     /// Its number on its home's tape; changes once, under the tape's lock.
     pub index: AtomicU64,
-    /// The segment of the tape in which it was recorded; as `index`.
+    /// The segment of the tape in which it was recorded; changes together with `index`.
     pub segment: AtomicU64,
-    /// It entered with host data, which its tape keeps alive.
+    /// Whether it is host data of the program, which its tape keeps alive.
     pub source: bool,
-    /// Other sessions may use it: it was shared, or an eval or gather of it has completed.
+    /// Whether other sessions may use it: it was shared, or an eval or gather of it has completed.
     pub exported: AtomicBool,
-    /// A gather or eval was called on it.
+    /// Whether a gather or eval was called on it.
     pub demanded: AtomicBool,
 }
 
 /// A node that is on a tape and has no handle yet.
 pub(crate) struct Recorded {
-    /// Whose tape.
+    /// The session of the tape.
     pub session: SessionId,
-    /// Its number there.
+    /// Its number on that tape.
     pub index: u64,
-    /// The segment.
+    /// The segment of the tape.
     pub segment: u64,
     /// Dtype and shape.
     pub meta: Meta,
-    /// It entered with host data.
+    /// Whether it is host data of the program.
     pub source: bool,
-    /// The device that it is pinned to.
+    /// The device to which it is pinned.
     pub pin: Option<DeviceId>,
-    /// The op that made it.
+    /// The op that computes it.
     pub op: &'static str,
-    /// Where.
+    /// The place in the program.
     pub at: &'static Location<'static>,
 }
 
 impl Recorded {
-    /// Its first handle.
+    /// The node's first handle.
     pub fn handle(self, home: Arc<Home>) -> Array {
         let recorded = (self.index, self.segment);
         let Array(value, _) = Array::new(home, Ok(self.meta), None, recorded, self.source, self.op, self.at);
@@ -95,12 +94,12 @@ impl Recorded {
     }
 }
 
-/// Where a value stands, as far as its handle knows.
+/// The state of a value, as far as its handle knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArrayState {
     /// Its elements are known on the host.
     Host,
-    /// Recorded; computed when somebody needs it.
+    /// Recorded, and computed when it is needed.
     Lazy,
     /// A gather or eval was called on it.
     Demanded,
@@ -136,8 +135,8 @@ impl Array {
         Array(Arc::new(value), None)
     }
 
-    /// Becomes the handle of a value that was just recorded by this one's session, if nobody else has this one and its
-    /// own end is recorded or needs no record; else gives the other back.
+    /// Makes this handle that of a value that its session has just recorded, if it is the only handle of its old value,
+    /// and the old value's end is recorded or needs no record. Otherwise returns the new value.
     pub(crate) fn take_over(&mut self, made: Recorded) -> Option<Recorded> {
         let Some(value) = Arc::get_mut(&mut self.0) else { return Some(made) };
         if *value.index.get_mut() != UNRECORDED || value.home.id != made.session {
@@ -205,7 +204,7 @@ impl Array {
         self.meta().map(Meta::elements)
     }
 
-    /// The fault that it carries, if any. Faults that depend on data are known only when it is gathered.
+    /// The fault that the array carries, if any. Faults that depend on data are known only when the array is gathered.
     pub fn error(&self) -> Option<&Error> {
         self.0.meta.as_ref().err()
     }
@@ -221,7 +220,7 @@ impl Array {
         }
     }
 
-    /// Where it stands, as far as this handle knows; never waits.
+    /// The value's state, as far as this handle knows. This never waits.
     pub fn state(&self) -> ArrayState {
         let v = &self.0;
         if v.meta.is_err() {
@@ -237,7 +236,7 @@ impl Array {
         }
     }
 
-    /// Its id, where it is on a tape.
+    /// The value's id, if it is on a tape.
     #[inline]
     pub(crate) fn id(&self) -> Option<ValueId> {
         match self.0.index.load(Ordering::Acquire) {
@@ -246,14 +245,14 @@ impl Array {
         }
     }
 
-    /// Whether other sessions may use it.
+    /// Whether other sessions may use the value.
     pub(crate) fn portable(&self) -> bool {
         self.0.host.is_some() || self.0.exported.load(Ordering::Acquire)
     }
 }
 
 impl Value {
-    /// The bytes that a recorded value holds, and whether its tape keeps them alive.
+    /// The bytes of a recorded value, and whether its tape keeps them alive.
     pub fn keeps(&self) -> (u64, bool) {
         (self.meta.as_ref().map_or(0, Meta::bytes) as u64, self.source || self.host.is_some())
     }

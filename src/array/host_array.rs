@@ -1,7 +1,7 @@
-//! [`HostArray`]: what a gather yields. The elements stay where the device delivered them until they are asked
-//! for as a `Vec`.
+//! [`HostArray`], the result of a gather. The elements stay where the device delivered them until the program asks for
+//! a `Vec`.
 //!
-//! Must hold: HOSTARRAY-1: the data are of the type's dtype, and as many as the shape says; checked when it is made.
+//! Must hold: HOSTARRAY-1: the data have the type's dtype, and as many elements as the shape; this is checked in `new`.
 
 use crate::bulk;
 use crate::error::{Error, ErrorKind, Result};
@@ -32,7 +32,7 @@ impl<T: Element> HostArray<T> {
     /// Wraps delivered elements.
     ///
     /// # Errors
-    /// `ErrorKind::DType` where they are of another type, `ErrorKind::Shape` where they are too few or too many.
+    /// `ErrorKind::DType` if they are of another type, `ErrorKind::Shape` if they are too few or too many.
     pub(crate) fn new(data: Arc<HostBuffer>, shape: Shape) -> Result<HostArray<T>> {
         if data.dtype() != T::DTYPE {
             let message = format!("{} elements were asked for as {}", data.dtype(), T::DTYPE);
@@ -48,7 +48,7 @@ impl<T: Element> HostArray<T> {
     /// Takes a vector in column-major order without copying it.
     ///
     /// # Errors
-    /// `ErrorKind::Shape` where its length does not fit the shape.
+    /// `ErrorKind::Shape` if its length does not fit the shape.
     pub fn from_vec(data: Vec<T>, shape: Shape) -> Result<HostArray<T>> {
         HostArray::new(HostBuffer::from_vec(data).shared(), shape)
     }
@@ -161,7 +161,7 @@ impl<T: Element> fmt::Debug for HostArray<T> {
 }
 
 impl<T: Element> fmt::Display for HostArray<T> {
-    /// Columns, aligned to the right; a page after another under its coordinates.
+    /// Prints columns aligned to the right, and each page under its coordinates.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {
             return write!(f, "  empty {} {}", self.shape, T::DTYPE);
@@ -291,8 +291,8 @@ impl fmt::Display for HostAny {
     }
 }
 
-/// Delivered elements as a slice, without a copy: it may be memory that a device has mapped, and goes back to the
-/// device when this is dropped. Holding it delays no other gather.
+/// Delivered elements as a slice, without a copy. They may be in memory that a device has mapped, which goes back to
+/// the device when this is dropped. Holding it delays no other gather.
 #[derive(Clone, Debug)]
 pub struct MappedView<T: Element>(pub(crate) HostArray<T>);
 

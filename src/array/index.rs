@@ -1,7 +1,7 @@
-//! Index arrays: taking, assigning, masks and sorting.
+//! Index arrays: taking and assigning elements, masks, and sorting.
 //!
-//! Must hold: indices are integers, 0-based. Those that are known when the op is recorded are checked then;
-//! others are checked where they are used, and the fault appears at the gather.
+//! Must hold: indices are integers, 0-based. Indices that are known when the op is recorded are checked then. Others
+//! are checked when they are used, and the gather returns the fault.
 
 use super::dims::{Slices, resolve};
 use super::gather::{Eval, Item};
@@ -43,8 +43,8 @@ impl Array {
         })
     }
 
-    /// Each element at its own index along a dimension: `result[.., i, ..] = self[.., index[.., i, ..], ..]`. The
-    /// index may have more dimensions than the array, whose extents beyond its own are 1: there the only index is 0.
+    /// Each element at its own index along a dimension: `result[.., i, ..] = self[.., index[.., i, ..], ..]`. The index
+    /// may have more dimensions than the array. The array has an extent of 1 in these, where 0 is the only valid index.
     #[track_caller]
     pub fn take_along(&self, dim: usize, index: &Array) -> Array {
         let at = Location::caller();
@@ -56,8 +56,8 @@ impl Array {
         })
     }
 
-    /// A copy in which a slice is overwritten by `value`, which expands to the slice and takes this array's dtype.
-    /// Happens in place where nobody else holds this array.
+    /// A copy in which a slice is overwritten by `value`, which expands to the slice and is converted to this array's
+    /// dtype. If this is the last use of the array, it is overwritten in place.
     #[track_caller]
     pub fn assign<'a>(&'a self, slices: impl Slices, value: impl Into<Operand<'a>>) -> Array {
         let at = Location::caller();
@@ -79,8 +79,8 @@ impl Array {
         })
     }
 
-    /// A copy with `result[index] = value` at linear, 0-based indices; the last of duplicates wins. The value has
-    /// one element or as many as the index.
+    /// A copy with `result[index] = value` at linear, 0-based indices; the last of duplicates wins. The value has one
+    /// element or as many as the index.
     #[track_caller]
     pub fn assign_at<'a>(&'a self, index: &'a Array, value: impl Into<Operand<'a>>) -> Array {
         let at = Location::caller();
@@ -132,19 +132,19 @@ impl Array {
         })
     }
 
-    /// The linear, 0-based indices (u32, a column) of the elements that are not zero. Awaits how many there are.
+    /// The linear, 0-based indices (u32, a column) of the elements that are not zero. The future awaits their number.
     ///
     /// # Errors
-    /// The array's fault, and what happened to the count's computation.
+    /// The array's fault, and errors of the computation of the number.
     #[track_caller]
     pub fn nonzero(&self) -> impl Future<Output = Result<Array>> + Send + use<> {
         nonzero(self, "nonzero", Location::caller())
     }
 
-    /// The elements at which `mask`, of the same shape, is not zero, as a column. Awaits how many there are.
+    /// The elements at which `mask`, of the same shape, is not zero, as a column. The future awaits their number.
     ///
     /// # Errors
-    /// The first operand's fault, `ErrorKind::Shape` where the shapes differ, and what happened to the count.
+    /// The first operand's fault, `ErrorKind::Shape` if the shapes differ, and errors of the computation of the number.
     #[track_caller]
     pub fn compress(&self, mask: &Array) -> impl Future<Output = Result<Array>> + Send + use<> {
         let at = Location::caller();
@@ -160,7 +160,8 @@ impl Array {
         async move { array.take(&indices.await?).checked() }
     }
 
-    /// The elements sorted along a dimension, least first, NaN last, and the 0-based positions (u32) they had.
+    /// The elements sorted along a dimension, least first, NaN last, and the 0-based positions (u32) that they had
+    /// before.
     #[track_caller]
     pub fn sort(&self, dim: usize) -> (Array, Array) {
         sort(self, dim, false, Location::caller())
@@ -179,7 +180,7 @@ impl Array {
     }
 }
 
-/// Indices must be integers, and must lie inside where they are known.
+/// Checks that indices are integers, and that they lie within the extent if they are known.
 pub(super) fn check_index(index: &Array, meta: &Meta, extent: usize) -> Result<()> {
     if !meta.dtype.is_integer() {
         let message = format!("indices must be integers, and these are {}", meta.dtype);
@@ -190,7 +191,7 @@ pub(super) fn check_index(index: &Array, meta: &Meta, extent: usize) -> Result<(
         (0..data.len()).map(|i| data.scalar(i)).find(|s| s.as_f64() < 0.0 || s.as_f64() >= extent as f64)
     };
     let outside = known.and_then(outside);
-    // Nothing can be taken of nothing, whatever the indices are.
+    // No index is valid if there are no elements.
     let outside = outside.map(|s| s.to_string()).or((extent == 0 && meta.elements() > 0).then(|| "any index".into()));
     match outside {
         None => Ok(()),
@@ -235,7 +236,7 @@ fn scalar_array(home: &Arc<Home>, number: Scalar, at: At) -> Array {
 /// The linear indices of the elements that are not zero, for the method `name`.
 pub(super) fn nonzero(array: &Array, name: &'static str, at: At) -> impl Future<Output = Result<Array>> + Send + use<> {
     let array = array.clone();
-    // The count is on its way from now on.
+    // The count is in progress from now on.
     let counted = count(&array, name, at);
     async move {
         let Counted { mask, running, kept, total } = counted?;
@@ -243,21 +244,21 @@ pub(super) fn nonzero(array: &Array, name: &'static str, at: At) -> impl Future<
         let meta = Meta { dtype: DType::U32, shape: Shape::new(&[total])? };
         let inputs = [Input::Array(&mask), Input::Array(&running)];
         let found = node(&array.0.home, Op::Compact, &inputs, meta, at).checked();
-        // From here on it is the recorded op that needs the running count.
+        // From here on, the recorded op keeps the running count.
         drop(kept);
         found
     }
 }
 
-/// How many elements are not zero, on its way.
+/// The number of elements that are not zero, while it is computed.
 struct Counted {
-    /// Whether each is, a column.
+    /// Whether each element is not zero; a column.
     mask: Array,
-    /// How many are not zero up to each, a column.
+    /// For each element, how many up to it are not zero; a column.
     running: Array,
-    /// Keeps `running`: who asks for the count asks next where they are.
+    /// Keeps the value of `running`, because the op that finds the indices reads it next.
     kept: Eval,
-    /// Its last element.
+    /// The last element of `running`.
     total: Item<u32>,
 }
 

@@ -1,16 +1,16 @@
-//! Between row-major and column-major order, on the host.
+//! Conversion between row-major and column-major order, on the host.
 
 /// Side of the square that is copied at a time, so that both sides stay in cache.
 const TILE: usize = 32;
 
-/// Row-major elements of these extents in column-major order.
+/// The column-major copy of row-major elements with these extents.
 pub(crate) fn to_column_major<T: Copy>(data: &[T], dims: &[usize]) -> Vec<T> {
     let reversed: Vec<usize> = dims.iter().rev().copied().collect();
     to_row_major(data, &reversed)
 }
 
-/// Column-major elements of these extents in row-major order. (The other way round is the same with the extents
-/// reversed.)
+/// The row-major copy of column-major elements with these extents. (The opposite conversion is the same with reversed
+/// extents.)
 pub(crate) fn to_row_major<T: Copy>(data: &[T], dims: &[usize]) -> Vec<T> {
     let wide = dims.iter().filter(|&&n| n != 1).count();
     if wide < 2 || data.is_empty() {
@@ -22,8 +22,8 @@ pub(crate) fn to_row_major<T: Copy>(data: &[T], dims: &[usize]) -> Vec<T> {
     for d in (0..rank - 1).rev() {
         strides[d] = strides[d + 1] * dims[d + 1];
     }
-    // The first dimension is dense in the source and the last in the result: these two are tiled, the others
-    // are walked one by one.
+    // The first dimension is contiguous in the source and the last in the result. These two are copied in tiles, the
+    // other dimensions one index at a time.
     let (rows, columns) = (dims[0], dims[rank - 1]);
     let middle: usize = dims[1..rank - 1].iter().product();
     for m in 0..middle {

@@ -1,8 +1,8 @@
-//! What every session of a runtime shares: the way into the ring, the table of gathers, the counters.
+//! The state that all sessions of a runtime share: the ring's mailbox, the table of gathers, the counters.
 //!
-//! In: settings and an open ring. Out: events to the scheduler, in each session's order.
-//! Must hold: a link outlives its ring without harm: events into an ended ring are dropped, and gathers opened
-//! after it are already resolved to the closing error.
+//! In: settings and an open ring. Out: events to the scheduler, in each session's order. Must hold: a link may outlive
+//! its ring: events to a ring that has ended are dropped, and gathers opened afterwards resolve to the closing error at
+//! once.
 
 use super::tape::Home;
 use crate::claims::HostClaims;
@@ -22,12 +22,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
-/// Tells the ring which gate gets a session's credits.
+/// Tells the ring a session's gate, to which it returns credits.
 pub(crate) type RegisterGate = Box<dyn Fn(SessionId, Arc<Gate>) + Send + Sync>;
 
 /// A runtime, as its sessions see it.
 pub(crate) struct Link {
-    /// Into the scheduler.
+    /// The scheduler's mailbox.
     pub events: Post<SchedulerEvent>,
     /// Open gathers.
     pub gathers: Arc<GatherTable>,
@@ -37,11 +37,11 @@ pub(crate) struct Link {
     pub timeline: Timeline,
     /// Settings.
     pub config: Arc<Config>,
-    /// The devices that are open, and the one that may yet be opened.
+    /// The devices that are open, and the one that may be opened on demand.
     pub devices: Arc<Devices>,
-    /// What waits of all sessions.
+    /// The work of all sessions that waits.
     pub total: Arc<Total>,
-    /// What may wait of one session.
+    /// How much work of one session may wait.
     pub session_room: Room,
     /// Tells the ring a session's gate.
     pub register_gate: RegisterGate,
@@ -49,37 +49,37 @@ pub(crate) struct Link {
     pub sessions: AtomicU64,
     /// Host memory that front ends hold.
     pub claims: Arc<HostClaims>,
-    /// Memory of tapes that were sent.
+    /// Memory of tapes that were sent, for reuse.
     pub spares: Arc<Spares>,
-    /// Sessions that are open and ever asked for a value: their tapes may hold a demand that nobody polled yet. It is
-    /// locked while a tape is; whoever holds it locks no tape.
+    /// Open sessions that have asked for a value: their tapes may hold a demand whose future was not polled yet. A
+    /// thread may lock this while it holds a tape's lock; a thread that has locked this locks no tape.
     pub demanding: Mutex<FxHashMap<SessionId, Weak<Home>>>,
     /// A shutdown has begun, or the runtime was dropped.
     pub ended: AtomicBool,
 }
 
 impl Link {
-    /// Sends to the scheduler; after the ring has ended there is nobody to tell.
+    /// Sends an event to the scheduler. After the ring has ended, the event is dropped.
     pub fn send(&self, event: SchedulerEvent) {
         let _ = self.events.send(event);
     }
 
-    /// Cuts all tapes that may hold demands: what was asked for is in the scheduler's mailbox then. What is not cut by
-    /// the deadline would not be computed.
+    /// Cuts all tapes that may hold demands, so that the demands are in the scheduler's mailbox. Tapes that are not cut
+    /// by the deadline are not computed.
     pub fn flush_demanding(&self, deadline: Instant) {
         let homes: Vec<Arc<Home>> = self.demanding.lock().values().filter_map(Weak::upgrade).collect();
         homes.iter().take_while(|_| Instant::now() < deadline).for_each(|home| home.flush());
     }
 
-    /// Says that the runtime ends: it takes no data of the program from now on.
+    /// Marks the runtime as ended: it takes no data of the program from now on.
     pub fn end(&self) {
         self.ended.store(true, Ordering::Release);
     }
 
-    /// Whether the runtime takes data of the program.
+    /// Checks that the runtime still takes data of the program.
     ///
     /// # Errors
-    /// `ErrorKind::Shutdown` where a shutdown has begun, or the runtime was dropped.
+    /// `ErrorKind::Shutdown` if a shutdown has begun, or the runtime was dropped.
     pub fn is_open(&self) -> Result<()> {
         match self.ended.load(Ordering::Acquire) {
             true => Err(Error::new(ErrorKind::Shutdown, "the runtime was shut down and takes nothing new")),
@@ -92,12 +92,13 @@ impl Link {
         SessionId(self.sessions.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Bytes a tape may pin, whatever the device's budget is: where a tape is cut decides which kernels run.
+    /// The bytes that a tape may keep alive. They do not depend on the device's budget, because the place where a tape
+    /// is cut decides which kernels run.
     pub fn tape_bytes_max(&self) -> u64 {
         self.config.tape_bytes_max.max(1)
     }
 
-    /// What of a session may wait before a script lets the ring catch up: more would only take memory.
+    /// How much work of a session may wait before a script lets the ring catch up. More would only take memory.
     pub fn script_room(&self) -> Room {
         let Room { nodes, bytes } = self.config.ring_room();
         Room { nodes: nodes.min(self.session_room.nodes), bytes: bytes.min(self.session_room.bytes) }

@@ -1,4 +1,4 @@
-//! What the user holds: [`Runtime`], [`Session`], [`Array`], [`Gather`].
+//! The types that the user holds: [`Runtime`], [`Session`], [`Array`], [`Gather`].
 //!
 //! In: calls of the user's program, from any thread and under any executor. Out: segments of tapes, demands and
 //! cancels to the scheduler. Must never touch a device.
@@ -7,8 +7,8 @@
 //! (`handle`), GATHER-1 to GATHER-3 (`pending`), FOLD-1 (`fold`), WIDE-1 (`wide`),
 //! HOSTARRAY-1 (`host_array`), WATCH-1 to WATCH-3, PULL-1 to PULL-3 and PUSH-1 (`watch`).
 //!
-//! How to read: `runtime` and `session` are the door; `record` is what every op goes through; `tape` is what it
-//! is written on; `gather` and `pending` are how values come back.
+//! How to read: begin with `runtime` and `session`. Every op goes through `record` to the `tape`. `gather` and
+//! `pending` return values.
 
 mod complex;
 mod convolve;

@@ -1,25 +1,28 @@
-//! What may stand beside an array in an op: arrays of either ownership, and plain numbers.
+//! The operands of an op: arrays, owned or borrowed, and plain numbers.
 //!
 //! Must hold: numbers are weak, so that `x * 0.5` and `x - 100` keep the dtype of `x`. OPERAND-1: a number is the value
-//! that the program wrote, or a fault: what no scalar of the op table holds is `Beyond` until the array's dtype is known.
+//! that the program wrote, or a fault. A number that no scalar of the op table holds is `Beyond` until the array's
+//! dtype is known.
 
 use super::handle::Array;
 use crate::graph::{ArgType, Scalar};
 
 /// An argument of an op: an array, or a number that adapts to its partner's dtype.
 ///
-/// Made by `From` of `&Array`, `Array`, and every numeric type of Rust up to 64 bits:
+/// `From` makes it of `&Array`, `Array`, and every numeric type of Rust up to 64 bits:
 ///
-/// - `f64` and `f32` are numbers as they are: beside f32 they are rounded to f32; beside integers the op is computed in
-///   f64, or exactly where the array is `i64`, and its result is rounded to the array's dtype.
-/// - `i8` to `i64`, `isize`, `u8` to `u64` and `usize` are whole numbers, exact beside integer arrays also where f64 is
-///   not; one that the array's dtype does not hold is computed in f64. Beside floats they are rounded to the float.
-///   A `u64` or `usize` above `i64::MAX` is rounded to the float, too, and compared as it is; what is computed of it and
-///   an array of integers carries a fault (`ErrorKind::DType`), since no dtype holds it.
+/// - `f64` and `f32` are taken as they are. Beside f32 they are rounded to f32. Beside integers the op is computed in
+///   f64, or exactly if the array is `i64`, and its result is rounded to the array's dtype.
+/// - `i8` to `i64`, `isize`, `u8` to `u64` and `usize` are whole numbers. Beside integer arrays they are exact, even
+///   where f64 is not; a number that the array's dtype does not hold is computed in f64. Beside floats they are rounded
+///   to the float. A `u64` or `usize` above `i64::MAX` is also rounded to the float beside floats, and comparisons use
+///   its exact value. Other ops with it and an array of integers carry a fault (`ErrorKind::DType`), because no dtype
+///   holds it.
 /// - `bool` is a truth value, and f64 in arithmetic.
 ///
-/// On the left of an operator stand `f64`, `i64` and `bool` as they are, and every other number as an operand: with `f32`
-/// there, too, `(1.0 - &x).exp()` would not say which of the two its literal is, and would not compile.
+/// On the left of an operator, `f64`, `i64` and `bool` may stand as they are, and every other number as an `Operand`.
+/// If `f32` were allowed there, too, the type of the literal in `(1.0 - &x).exp()` would be ambiguous, and it would not
+/// compile.
 ///
 /// ```
 /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -38,10 +41,10 @@ pub struct Operand<'a>(pub(crate) Kind<'a>);
 #[derive(Clone, Debug)]
 pub(crate) enum Kind<'a> {
     Borrowed(&'a Array),
-    /// The caller lets go of it right after the op, whatever becomes of that.
+    /// The caller drops this handle right after the op, whether it succeeds or not.
     Last(&'a Array),
     Owned(Array),
-    /// F64 or I64, weak; or Bool, which is not.
+    /// F64 or I64, which are weak, or Bool, which is not.
     Number(Scalar),
     /// A whole number above `i64::MAX` (OPERAND-1).
     Beyond(u64),
@@ -63,7 +66,7 @@ impl Operand<'_> {
         }
     }
 
-    /// How the op table sees it; `None` for an array that carries a fault.
+    /// The operand's type for the op table; `None` for an array that carries a fault.
     pub(crate) fn arg_type(&self) -> Option<ArgType> {
         match &self.0 {
             Kind::Number(n) => Some(ArgType { dtype: n.dtype(), weak: !matches!(n, Scalar::Bool(_)), scalar: true }),

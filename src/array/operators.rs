@@ -1,8 +1,8 @@
 //! Rust's operators on arrays, for every ownership and for plain numbers on either side.
 //!
-//! On the right stands any number that an [`Operand`] is made of. On the left stand `f64`, `i64`, `bool` and
-//! [`Operand`]s: with a second float type there, the compiler could not tell the type of the literal in
-//! `(1.0 - &x).exp()`, nor what to call `exp` on. An `f32` on the left is written `Operand::from(k) - &x`.
+//! The right side is anything that converts to an [`Operand`]. The left side is an array, `f64`, `i64`, `bool` or an
+//! [`Operand`]. With a second float type there, the compiler could tell neither the type of the literal in `(1.0 -
+//! &x).exp()` nor which `exp` is meant. An `f32` on the left is written `Operand::from(k) - &x`.
 //!
 //! `+ - * / %` are elementwise with implicit expansion, `-x` negates, `!x` is "is zero", `& | ^` are logical.
 //! `%` is the remainder with the dividend's sign, as in Rust ([`Array::modulo`] takes the divisor's).
@@ -28,15 +28,16 @@ macro_rules! binary {
             #[doc = concat!($what, ", or why it cannot be recorded.")]
             ///
             /// # Errors
-            /// The first operand's fault; `ErrorKind::Shape` and `ErrorKind::DType` where the operands do not fit.
+            /// The first operand's fault; `ErrorKind::Shape` and `ErrorKind::DType` if the operands do not fit each
+            /// other.
             #[track_caller]
             pub fn $try<'a>(&'a self, other: impl Into<Operand<'a>>) -> Result<Array> {
                 apply(ElementOp::$op, &mut [self.into(), other.into()], Location::caller()).checked()
             }
         }
     )*};
-    // One impl for everything on the right, so that `(x - 100).max(0.0)` knows its type without annotations;
-    // for the same reason there is one float and one integer type on the left (literals become these).
+    // One impl covers all types on the right, so that `(x - 100).max(0.0)` has a known type without annotations. For
+    // the same reason there is only one float and one integer type on the left, which literals become.
     (@right $trait:ident $method:ident $op:ident; $left:ty) => {
         impl<'a, T: Into<Operand<'a>>> ops::$trait<T> for $left {
             type Output = Array;
@@ -102,7 +103,7 @@ unary! {
 macro_rules! assign {
     ($($trait:ident :: $method:ident => $op:ident;)*) => {$(
         impl<'a, T: Into<Operand<'a>>> ops::$trait<T> for Array {
-            /// Rebinds to the result; other handles of the old value keep it.
+            /// Assigns the result to this handle; other handles of the old value keep it.
             #[track_caller]
             fn $method(&mut self, other: T) {
                 *self = apply(ElementOp::$op, &mut [Operand::last(self), other.into()], Location::caller());

@@ -1,9 +1,8 @@
-//! A demand on its way through the ring: what every gather, eval and explanation waits with.
+//! A demand that the ring has not answered yet. Gathers, evals and explanations wait with it.
 //!
-//! In: an array. Out: what the ring delivers, or an error that names the op and its source line.
-//! Invariants:
+//! In: an array. Out: the result that the ring delivers, or an error that names the op and its source line. Invariants:
 //! - GATHER-1: every gather resolves, under any executor: its future waits for a one-shot only.
-//! - GATHER-2: dropping an unresolved gather cancels it: on the tape if that is not cut yet, else by an event.
+//! - GATHER-2: dropping an unresolved gather cancels it: on the tape if the tape is not cut yet, else by an event.
 //! - GATHER-3: a gather holds its session, not its array, so that the array's memory can be reused.
 
 use super::handle::{Array, Value};
@@ -20,13 +19,13 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 
-/// A demand on its way.
+/// A demand whose result was not yielded yet.
 pub(crate) enum Pending {
-    /// Known from the start.
+    /// The result was known when the demand was made.
     Ready(Result<Delivered>),
-    /// In the ring.
+    /// The ring has the demand.
     Waiting(Box<Waiting>),
-    /// Yielded.
+    /// The result was yielded.
     Done,
 }
 
@@ -35,17 +34,17 @@ pub(crate) struct Waiting {
     value: Weak<Value>,
     gather: GatherId,
     promise: Promise,
-    /// The tape's segment that holds the demand, until it is known to be cut.
+    /// The tape's segment that holds the demand; `None` once it is known to be cut.
     uncut: Option<u64>,
     blame: (&'static str, Site),
     started_ns: u64,
-    /// From the demand to the answer, within the program's span.
+    /// The span from the demand to the answer, inside the program's span.
     span: tracing::Span,
     yielded: bool,
 }
 
 impl Pending {
-    /// A demand that has failed from the start.
+    /// A demand that failed when it was made.
     pub fn failed(error: Error) -> Pending {
         Pending::Ready(Err(error))
     }
@@ -109,7 +108,7 @@ impl Pending {
         }))
     }
 
-    /// As a future's `poll`; what it yields, it yields once.
+    /// As a future's `poll`. It yields the result once.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Delivered>> {
         let result = match self {
             Pending::Done => {
@@ -157,18 +156,18 @@ impl Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        // Resolved, whether or not anybody has looked: nothing to cancel.
+        // The result of a resolved gather may not have been read, but there is nothing to cancel.
         if !self.yielded && !self.promise.is_resolved() {
             self.home.cancel(self.gather, self.uncut);
         }
     }
 }
 
-/// Why a thread must not block here, if so.
+/// Checks that this thread may block; `what` is the call that would block.
 ///
 /// # Errors
-/// `ErrorKind::WouldBlock` inside of an async context: a task of a tokio runtime, but for its `spawn_blocking` and
-/// `block_in_place`, or a `futures` executor; and on the runtime's own threads, on which wakers run.
+/// `ErrorKind::WouldBlock` inside of an async context: in a task of a tokio runtime, except in its `spawn_blocking` and
+/// `block_in_place`, or in a `futures` executor; and on the runtime's own threads, on which wakers run.
 pub(crate) fn may_block(what: &str) -> Result<()> {
     let tokio = tokio::runtime::Handle::try_current().is_ok() && in_a_tokio_task();
     let inside = tokio || futures::executor::enter().is_err() || crate::threads::is_own();
@@ -181,12 +180,12 @@ pub(crate) fn may_block(what: &str) -> Result<()> {
     }
 }
 
-/// Polls of a tokio task between two that it must yield at, at most.
+/// The most polls that a tokio task may make before it must yield.
 const TOKIO_BUDGET: usize = 1024;
 
-/// Whether this thread is polling a task of tokio's, rather than being one that tokio lends out for blocking, which
-/// knows its runtime as well. Only a task has a budget of polls: whoever uses it up is told to yield. The task that is
-/// asked for does so at its next await, which does no harm: its caller has an error to handle.
+/// Whether this thread polls a task of tokio. A thread that tokio lends out for blocking work also has a handle to its
+/// runtime, but only a task has a budget of polls. So this uses the whole budget up: a task is then told to yield. The
+/// task yields at its next await, which does no harm, because its caller gets an error.
 fn in_a_tokio_task() -> bool {
     (0..TOKIO_BUDGET).any(|_| tokio::task::coop::consume_budget().now_or_never().is_none())
 }

@@ -1,7 +1,7 @@
-//! Pins: a program that asks for a device array by array, as MATLAB's `gpuArray` does.
+//! Pins: a program may ask for a device array by array, as with MATLAB's `gpuArray`.
 //!
 //! In: an array, a device's name. Out: a handle of the same value, whose work runs on that device.
-//! Must hold: RECORD-4; a pin moves nothing by itself, and never decides what is computed.
+//! Must hold: RECORD-4; a pin by itself moves no data, and never changes which ops are computed.
 
 use super::handle::{Array, UNRECORDED};
 use super::runtime::IntoDevice;
@@ -13,15 +13,15 @@ use std::panic::Location;
 use std::sync::atomic::Ordering;
 
 impl Array {
-    /// The same value, pinned to a device: what is still to be computed of it, and all that is computed from the
-    /// returned array, runs there, whatever `auto` would choose. `"gpu"` is the runtime's GPU, `"host"` the CPU's
-    /// threads, `"auto"` takes a pin away. What is pinned to a GPU is not folded when it is recorded, however small it
-    /// is.
+    /// The same value, pinned to a device. If the value is still to be computed, it is computed there, and so are all
+    /// results of ops on the returned array, whatever `auto` would choose. `"gpu"` is the runtime's GPU, `"host"` the
+    /// CPU's threads; `"auto"` removes a pin. Ops on arrays that are pinned to a GPU are not folded when they are
+    /// recorded, however small they are.
     ///
-    /// Of operands that are pinned to several devices, a GPU goes before the host. An op that the device cannot run
-    /// runs on the host, which [`Stats::elsewhere`](crate::Stats::elsewhere) counts. A GPU that was left for later
+    /// If operands are pinned to several devices, a GPU wins over the host. An op that the device cannot run runs on
+    /// the host, which [`Stats::elsewhere`](crate::Stats::elsewhere) counts. A GPU that is opened on demand
     /// ([`RuntimeBuilder::open_on_demand`](super::RuntimeBuilder::open_on_demand)) is opened by the first pin to it,
-    /// which blocks meanwhile.
+    /// which blocks until it is open.
     ///
     /// A runtime without that device yields an array that carries `ErrorKind::Device`; ask
     /// [`Runtime::device`](super::Runtime::device) beforehand.
@@ -54,7 +54,7 @@ impl Array {
         }
     }
 
-    /// As [`Array::pin`], or why the array cannot be pinned there.
+    /// As [`Array::pin`], or the error that prevents it.
     ///
     /// # Errors
     /// The array's fault; `ErrorKind::Device` for an unknown device, and for one that the runtime does not have.
@@ -63,12 +63,12 @@ impl Array {
         self.pin(device).checked()
     }
 
-    /// The device that it is pinned to, by [`Array::pin`] or because an operand was.
+    /// The device to which the array is pinned, by [`Array::pin`] or because an operand was.
     pub fn pinned_to(&self) -> Option<&DeviceInfo> {
         self.0.home.link.devices.open().iter().find(|d| Some(d.id) == self.1)
     }
 
-    /// Whether it is pinned to a GPU.
+    /// Whether the array is pinned to a GPU.
     pub fn is_on_gpu(&self) -> bool {
         self.pinned_to().is_some_and(DeviceInfo::is_accelerator)
     }
@@ -79,7 +79,7 @@ impl Array {
         Array(self.0, pin)
     }
 
-    /// Tells the tape of a pin, where the value is lazy and only its own session can say so.
+    /// Tells the tape of the pin of a value that is lazy and that only its own session can use.
     fn announce(&self, pin: Option<DeviceId>) {
         let v = &self.0;
         let index = v.index.load(Ordering::Acquire);
@@ -91,7 +91,7 @@ impl Array {
 }
 
 impl super::Runtime {
-    /// The device that a name means on this runtime: `"host"`, `"gpu"` or `"gpu:N"`.
+    /// The device that a name stands for on this runtime: `"host"`, `"gpu"` or `"gpu:N"`.
     ///
     /// # Errors
     /// `ErrorKind::Device` for a device that this runtime did not open, with how to get it, and for `"auto"`, which is
@@ -106,15 +106,15 @@ impl super::Runtime {
 }
 
 impl super::link::Link {
-    /// The opened device that a choice means; `None` for `Auto`.
+    /// The open device that a choice stands for; `None` for `Auto`.
     ///
     /// # Errors
-    /// `ErrorKind::Device` where this runtime has no such device.
+    /// `ErrorKind::Device` if this runtime has no such device.
     pub(super) fn device(&self, choice: DeviceChoice) -> Result<Option<&DeviceInfo>> {
-        // A GPU that was left for later is opened now; the host is there.
+        // This opens a GPU that is opened on demand. The host is always open.
         let all = || self.devices.all();
         let gpu = || all().iter().find(|d| d.is_accelerator());
-        // Without a number, the best adapter was opened: number 0.
+        // If the settings name no number, the best adapter was opened, which has number 0.
         let opened = match self.config.device {
             DeviceChoice::Gpu(Some(number)) => number,
             _ => 0,

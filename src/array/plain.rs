@@ -1,9 +1,9 @@
-//! Recording what is recorded most in one pass: an elementwise op on lazy arrays of one session and one dtype, that
-//! needs no cast, beside plain numbers.
+//! Records the most frequent ops in one pass: elementwise ops on lazy arrays of one session and one dtype, and plain
+//! numbers, that need no cast.
 //!
-//! In: an op and its operands. Out: its node on the tape, or `None` where the general way (`record.rs`) has to look: at
-//! faults, arrays of several sessions, values that are known on the host, dtypes that mix, and where values are watched.
-//! Must hold: PLAIN-1: what is recorded here is what the general way would have recorded.
+//! In: an op and its operands. Out: its node on the tape, or `None` if the general way (`record.rs`) has to record it:
+//! because of faults, arrays of several sessions, values that are known on the host, dtypes that mix, or watched
+//! values. Must hold: PLAIN-1: the general way would have recorded the same node.
 
 use super::handle::{Array, Recorded};
 use super::operand::{Kind, Operand};
@@ -15,20 +15,20 @@ use crate::graph::{Arg, DType, ElementOp, Meta, Op, Scalar, Shape};
 use crate::ids::DeviceId;
 use std::sync::Arc;
 
-/// What an op in this way is.
+/// An op that is recorded in one pass.
 struct Plain<'a> {
     home: &'a Arc<Home>,
-    /// Which operand's home that is.
+    /// The index of the operand whose session is `home`.
     first: usize,
-    /// What it computes in.
+    /// The dtype in which the op computes.
     compute: DType,
     meta: Meta,
     pin: Option<DeviceId>,
     name: &'static str,
 }
 
-/// Records the op, if it is one of these. A handle that is handed over and is the last of its value becomes the
-/// result's.
+/// Records the op, if it is one of these. If an owned operand is the last handle of its value, it becomes the result's
+/// handle.
 pub(super) fn apply(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Option<Array> {
     let Plain { home, first, compute, meta, pin, name } = plain(op, operands)?;
     let mut args = [Arg::Scalar(Scalar::Bool(false)); OPERANDS_MAX];
@@ -41,7 +41,7 @@ pub(super) fn apply(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Opti
         };
     }
     let args = &args[..operands.len()];
-    // Where there is no room for it, the general way says so.
+    // If there is no room for the op, the general way reports it.
     let (mut tape, before) = home.begin_op().ok()?;
     let pushed = home.push_op(&mut tape, Op::Apply(op), args, &meta, pin, at);
     if pushed.is_ok() {
@@ -60,7 +60,8 @@ pub(super) fn apply(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Opti
     Some(handle(recorded, operands, first))
 }
 
-/// The handle of what was recorded by the session of `operands[home]`: one that was handed over, if it is free.
+/// The handle of a value that the session of `operands[home]` has recorded. An owned operand becomes this handle if it
+/// is free.
 pub(super) fn handle(mut recorded: Recorded, operands: &mut [Operand<'_>], home: usize) -> Array {
     for operand in operands.iter_mut() {
         let Kind::Owned(array) = &mut operand.0 else { continue };
@@ -110,7 +111,7 @@ fn plain<'a>(op: ElementOp, operands: &'a [Operand<'_>]) -> Option<Plain<'a>> {
         return None;
     }
     let compute = meta.dtype;
-    // Numbers are weak beside floats, and truth values adapt to them.
+    // Beside floats, numbers are weak and truth values adapt.
     let output = match info.rule {
         DTypeRule::Arithmetic | DTypeRule::Real if compute.is_float() => compute,
         DTypeRule::Comparison | DTypeRule::Test if compute.is_float() => DType::Bool,
@@ -122,7 +123,7 @@ fn plain<'a>(op: ElementOp, operands: &'a [Operand<'_>]) -> Option<Plain<'a>> {
         return None;
     }
     let shape = expanded.unwrap_or_else(|| meta.shape.clone());
-    // RECORD-2: an operand without elements is known, but two may expand to nothing.
+    // RECORD-2: no operand here is without elements, since these are known; but two operands may expand to no elements.
     if shape.elements() == 0 {
         return None;
     }

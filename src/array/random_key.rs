@@ -1,6 +1,6 @@
-//! Keys of random ops: which numbers an op draws.
+//! Keys of random ops. The key decides which numbers an op draws.
 //!
-//! In: a session's seed and stream, and how many random ops it has recorded. Out: the key of the next one.
+//! In: a session's seed and stream, and the number of random ops that it has recorded. Out: the key of the next one.
 
 use super::tape::Home;
 use crate::graph::RandomKey;
@@ -19,11 +19,11 @@ impl Home {
 /// The key of the random op number `count` of a session with this seed and stream.
 ///
 /// Philox's counter holds the stream (64 bits), the low 32 bits of the op's number and 32 bits of the element's. The
-/// high bits of the op's number change the seed, which is Philox's key: within one seed, streams stay distinct, and a
-/// session beyond 2^32 random ops meets another one's numbers only where two 64-bit seeds are equal by chance. They
-/// don't change the stream: other sessions of the same seed use streams next to it.
+/// high bits of the op's number change the seed, which is Philox's key. So streams of one seed stay distinct, and a
+/// session beyond 2^32 random ops draws another session's numbers only if two 64-bit seeds are equal by chance. The
+/// high bits do not change the stream, because other sessions of the same seed use the neighbouring streams.
 fn random_key(seed: u64, stream: u64, count: u64) -> RandomKey {
-    // Another multiplier than that of default seeds. With the same one, the sum of two seeds would come up twice.
+    // The multiplier is not that of default seeds. With the same one, the sum of two seeds would come up twice.
     let change = mixed((count >> 32).wrapping_mul(0xd134_2543_de82_ef95));
     RandomKey { seed: seed ^ change, stream, op: count as u32 }
 }

@@ -1,12 +1,12 @@
-//! Recording: from operands and a rule to a node on a tape, or a folded value, or a carried fault.
+//! Recording: turns operands and a rule into a node on a tape, a folded value, or a carried fault.
 //!
 //! In: operands, an op, its result's dtype and shape. Out: an [`Array`].
 //! Invariants:
 //! - RECORD-1: the first operand's fault wins, and nothing is recorded for it.
 //! - RECORD-2: no node without elements reaches a tape: an empty result is known at once.
 //! - RECORD-3: only elementwise ops and fills take numbers as arguments; elsewhere a number is a `Fill` node.
-//! - RECORD-4: what is computed from a pinned array is pinned; where operands are pinned to several devices, a GPU
-//!   goes before the host. What is pinned to a GPU does not fold.
+//! - RECORD-4: results computed from a pinned array are pinned. If operands are pinned to several devices, a GPU wins
+//!   over the host. Ops on values that are pinned to a GPU do not fold.
 //! - RECORD-5: an operand is a number or an array, and an op has an array among its operands.
 
 use super::factorials;
@@ -30,18 +30,18 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Operands of an elementwise op at most.
+/// The most operands of an elementwise op.
 pub(super) const OPERANDS_MAX: usize = 3;
 
-/// Where the program called.
+/// The source line of the program's call.
 pub(crate) type At = &'static Location<'static>;
 
-/// An argument on its way to a node.
+/// An argument of a node that is being recorded.
 #[derive(Clone, Copy)]
 pub(crate) enum Input<'a> {
     /// An array without a fault.
     Array(&'a Array),
-    /// The same; the caller lets go of this handle right after the op.
+    /// The same, if the caller drops this handle right after the op.
     Last(&'a Array),
     /// A number in the dtype in which the op computes.
     Number(Scalar),
@@ -56,7 +56,7 @@ impl Input<'_> {
         }
     }
 
-    /// The elements, where they are known on the host.
+    /// The elements, if they are known on the host.
     pub fn known(&self) -> Option<fold::Known<'_>> {
         match self {
             Input::Number(n) => Some(fold::Known::Number(*n)),
@@ -66,7 +66,7 @@ impl Input<'_> {
         }
     }
 
-    /// The device that it is pinned to.
+    /// The device to which it is pinned.
     fn pin(&self) -> Option<DeviceId> {
         match self {
             Input::Number(_) => None,
@@ -75,13 +75,13 @@ impl Input<'_> {
     }
 }
 
-/// The first fault among operands, or the session whose tape records their op: that of the first operand that
-/// only its own session may use, else of the first.
+/// The first fault among the operands, or the session whose tape records their op. That is the session of the first
+/// operand that only its own session may use, or of the first operand if there is none.
 ///
 /// # Errors
-/// RECORD-1; `ErrorKind::Ownership` for arrays of two runtimes, or of two sessions where neither was shared.
+/// RECORD-1; `ErrorKind::Ownership` for arrays of two runtimes, or of two sessions of which neither array was shared.
 pub(crate) fn common_home<'a>(arrays: impl Iterator<Item = &'a Array> + Clone) -> Result<&'a Arc<Home>> {
-    // Nearly always all are of one session and without a fault.
+    // In nearly all calls, all arrays are of one session and without a fault.
     let mut rest = arrays.clone();
     if let Some(first) = rest.next()
         && first.error().is_none()
@@ -119,7 +119,7 @@ fn two_runtimes() -> Error {
 /// Whether ops of a session may read an array of another one.
 ///
 /// # Errors
-/// `ErrorKind::Ownership` for another runtime's, and for what was not shared.
+/// `ErrorKind::Ownership` for an array of another runtime, and for one that was not shared.
 pub(crate) fn may_meet(home: &Arc<Home>, array: &Array) -> Result<()> {
     if !Arc::ptr_eq(&home.link, &array.0.home.link) {
         return Err(two_runtimes());
@@ -138,7 +138,7 @@ pub(crate) fn may_meet(home: &Arc<Home>, array: &Array) -> Result<()> {
     Ok(())
 }
 
-/// Records what `build` makes of `arrays` (at least one), or carries the fault.
+/// Records the result that `build` derives from `arrays` (at least one), or returns an array that carries the fault.
 pub(crate) fn derive(
     arrays: &[&Array],
     name: &'static str,
@@ -151,17 +151,17 @@ pub(crate) fn derive(
     });
     let pin = arrays.iter().fold(None, |pin, a| pin.max(a.1));
     match result {
-        // Also what was made without recording a node of them (RECORD-4).
+        // This also pins arrays for which `build` recorded no node (RECORD-4).
         Ok(array) => array.pinned(pin),
         Err(error) => Array::faulty(&arrays[0].0.home, error, name, at),
     }
 }
 
-/// What recording an op gave.
+/// The result of recording an op.
 enum Made {
-    /// Known, or at fault.
+    /// An array that is known, or that carries a fault.
     Array(Array),
-    /// A node whose handle is still to be made.
+    /// A node without a handle yet.
     Node(Recorded),
 }
 
@@ -174,7 +174,7 @@ impl Made {
     }
 }
 
-/// The result of an op: folded where all is known and small, else a node on the tape.
+/// The result of an op: folded if all arguments are known and small, else a node on the tape.
 pub(crate) fn node(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: At) -> Array {
     make(home, op, inputs, meta, at).handle(home)
 }
@@ -206,13 +206,13 @@ fn fold_or_push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, at: 
     push(home, op, inputs, meta, pin, at)
 }
 
-/// Whether an op of so many elements on known data is computed at once.
+/// Whether an op with this many elements on known data is computed at once.
 pub(crate) fn folds(home: &Home, elements: usize, pin: Option<DeviceId>) -> bool {
     elements <= home.fold_elements_max && pin.is_none_or(|device| home.link.devices.is_fallback(device))
 }
 
-/// The array that carries the error where a session has no room for a source of so many elements; `None` where it has.
-/// `from_slice` and its like ask before they copy the elements.
+/// The array that carries the error if a session has no room for a source with this many elements; `None` if it has.
+/// `from_slice` and similar functions ask before they copy the elements.
 pub(crate) fn refused_source(home: &Arc<Home>, elements: usize, name: &'static str, at: At) -> Option<Array> {
     if elements <= home.fold_elements_max {
         return None;
@@ -220,7 +220,7 @@ pub(crate) fn refused_source(home: &Arc<Home>, elements: usize, name: &'static s
     home.begin_op().err().map(|error| Array::faulty(home, error, name, at))
 }
 
-/// Host data as an array: known at once where it is tiny, else a source on the tape.
+/// Host data as an array: known at once if it is tiny, else a source on the tape.
 pub(crate) fn source(home: &Arc<Home>, data: HostBuffer, shape: Shape, name: &'static str, at: At) -> Array {
     let meta = Meta { dtype: data.dtype(), shape };
     if data.len() <= home.fold_elements_max || data.is_empty() {
@@ -271,7 +271,7 @@ fn push(home: &Arc<Home>, op: Op, inputs: &[Input<'_>], meta: Meta, pin: Option<
     }
 }
 
-/// The argument for an input, recording a known value's data where the op needs it on the tape (RECORD-3).
+/// The argument for an input. If the op needs a known value on the tape, its data is recorded (RECORD-3).
 fn resolve(
     home: &Arc<Home>,
     tape: &mut Tape,
@@ -296,7 +296,7 @@ fn resolve(
         if !own {
             tape.hold_foreign(array.clone());
         }
-        // An op of several nodes may find that one of its own could not be recorded: the session may be closed.
+        // One of several nodes of an op may not have been recorded, because the session may be closed.
         array.meta()?;
         return array
             .id()
@@ -325,8 +325,8 @@ fn resolve(
     Ok(Arg::Value(value))
 }
 
-/// Records an elementwise op with implicit expansion and MATLAB's dtype rules. A handle that is handed over and is the
-/// last of its value becomes the result's.
+/// Records an elementwise op with implicit expansion and MATLAB's dtype rules. If an owned operand is the last handle
+/// of its value, it becomes the result's handle.
 pub(crate) fn apply(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Array {
     match plain::apply(op, operands, at) {
         Some(array) => array,
@@ -363,7 +363,8 @@ fn apply_any(op: ElementOp, operands: &mut [Operand<'_>], at: At) -> Array {
     }
 }
 
-/// What is recorded as other ops: i64 beside numbers that it does not hold, and the gamma function of integers.
+/// Ops that are recorded as other ops: those on i64 beside numbers that i64 does not hold, and the gamma function of
+/// integers.
 fn rewritten(op: ElementOp, operands: &[Operand<'_>], at: At) -> Option<Array> {
     if op == ElementOp::Gamma {
         let of_integers = |array: &&Array| array.dtype().is_ok_and(|dtype| !dtype.is_float());
@@ -385,7 +386,7 @@ fn try_apply(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], at: At) 
     }
     let signature = signature_of(op, operands, &mut types[..count])?;
 
-    // Casts first; `casts` keeps them until the op is on the tape.
+    // Casts are recorded first; `casts` keeps them until the op is on the tape.
     let to = |i: usize| if op == ElementOp::Select && i == 0 { DType::Bool } else { signature.compute };
     let mut casts: [Option<Array>; OPERANDS_MAX] = [const { None }; OPERANDS_MAX];
     for (i, operand) in operands.iter().enumerate() {
@@ -421,8 +422,8 @@ fn try_apply(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], at: At) 
     }
 }
 
-/// An op on integers of one class of up to 32 bits beside plain numbers, recorded as it is: what it computes in is the
-/// device's affair (`mixed`), and the numbers are no part of its structure.
+/// Records an op on integers of one class of up to 32 bits beside plain numbers, or on i64, without casts. The device
+/// chooses the dtype in which it computes (`mixed`), and the numbers are no part of its structure.
 fn beside_numbers(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], shape: &Shape, at: At) -> Option<Made> {
     if !mixed::takes(op) || operands.len() != op.info().arity {
         return None;
@@ -436,7 +437,7 @@ fn beside_numbers(home: &Arc<Home>, op: ElementOp, operands: &[Operand<'_>], sha
     let mut numbers = 0;
     for (input, operand) in inputs.iter_mut().zip(operands) {
         *input = match &operand.0 {
-            // A number of the class is one of its own, which f64 may not hold.
+            // A whole number beside i64 is itself i64, since f64 may not hold it.
             Kind::Number(Scalar::I64(_)) if is_wide => return None,
             Kind::Number(number @ (Scalar::F64(_) | Scalar::F32(_) | Scalar::I64(_))) => {
                 numbers += 1;
@@ -472,10 +473,10 @@ fn common_shape(operands: &[Operand<'_>]) -> Result<Shape> {
     Ok(expanded.unwrap_or_else(|| first.clone()))
 }
 
-/// The op's signature. A number beside integers counts as an integer where it is one exactly, so that i64 stays
-/// exact above 2^53, and as f64 where it does not fit the integer.
+/// The op's signature. A number beside integers counts as an integer if it is exactly one, so that i64 stays exact
+/// above 2^53. It counts as f64 if the integer dtype does not hold it.
 pub(super) fn signature_of(op: ElementOp, operands: &[Operand<'_>], types: &mut [ArgType]) -> Result<Signature> {
-    // Select's mask is no value.
+    // The mask of `Select` does not take part in the mix of dtypes.
     let first = (op == ElementOp::Select) as usize;
     let integers = types[first..].iter().any(|t| !t.weak && t.dtype.is_integer());
     if integers {
@@ -505,25 +506,25 @@ pub(super) fn signature_of(op: ElementOp, operands: &[Operand<'_>], types: &mut 
     if fits { Ok(signature) } else { op.signature(types) }
 }
 
-/// The float dtype in which numbers of a dtype are computed with: their own, or f64 for integers and bools.
+/// The float dtype in which values of a dtype are computed: their own, or f64 for integers and bools.
 ///
 /// # Errors
-/// `ErrorKind::DType` where promotion is strict and f64 does not hold the integers.
+/// `ErrorKind::DType` if promotion is strict and f64 does not hold the integers.
 pub(crate) fn float_dtype(home: &Arc<Home>, own: DType) -> Result<DType> {
     let dtype = if own.is_float() { own } else { DType::F64 };
     strict::converted(home, own, dtype)?;
     Ok(dtype)
 }
 
-/// The array as floats: integers and bools become f64.
+/// The array converted to floats: integers and bools become f64.
 ///
 /// # Errors
-/// The array's fault; those of [`float_dtype`].
+/// The array's fault; the errors of [`float_dtype`].
 pub(crate) fn as_floats(home: &Arc<Home>, array: &Array, at: At) -> Result<Array> {
     cast_in(home, array, float_dtype(home, array.dtype()?)?, at).checked()
 }
 
-/// The array in another dtype, recorded on `home`'s tape; itself where it has it already.
+/// The array in another dtype, recorded on `home`'s tape; the array itself if it already has this dtype.
 pub(crate) fn cast_in(home: &Arc<Home>, array: &Array, to: DType, at: At) -> Array {
     match &array.0.meta {
         Ok(meta) if meta.dtype != to => {
