@@ -25,7 +25,8 @@ pub fn on_huge_pages(at: NonNull<u8>, bytes: usize) {
     if bytes < HUGE_BYTES_MIN {
         return;
     }
-    // Only huge pages that lie completely in the memory count: where the first one begins, and how many bytes they have.
+    // Only huge pages that lie completely in the memory count: the offset of the first one, and the bytes of all of
+    // them.
     let start = at.as_ptr().align_offset(HUGE_BYTES);
     let whole = bytes.saturating_sub(start) / HUGE_BYTES * HUGE_BYTES;
     if whole > 0 {

@@ -36,7 +36,7 @@ pub enum Promotion {
 /// A limit on waiting work: ops, and the bytes that they keep alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Nodes.
+    /// Ops.
     pub nodes: u64,
     /// Bytes of the records themselves, and of host data that the program has dropped and that they read.
     pub bytes: u64,

@@ -1,6 +1,6 @@
-//! Random numbers of the tests, those in `tests/` too: the same ones for the same seed, everywhere.
+//! Random numbers of the tests, also of those in `tests/`: the same seed gives the same numbers everywhere.
 
-/// SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): small, and good enough to choose.
+/// SplitMix64 (Steele, Lea & Flood, OOPSLA 2014): small, and good enough for choices in tests.
 #[derive(Clone, Debug)]
 pub(crate) struct Dice(pub u64);
 
@@ -22,15 +22,15 @@ impl Dice {
     }
 }
 
-/// Its output function.
+/// SplitMix64's output function.
 pub(crate) fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ (x >> 31)
 }
 
-/// Does something for all seeds that were asked for, on all cores: `SEED` names one; `SEEDS` says how many, `FIRST`
-/// from where on. The first seed that panics is named, and ends the test.
+/// Calls `run` with each seed, on all cores. `SEED` in the environment names a single seed; `SEEDS` sets the number of
+/// seeds, and `FIRST` the first one. The first seed that panics is printed, and ends the test.
 pub(crate) fn for_seeds(usual: u64, run: impl Fn(u64) + Sync) {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let first = number("FIRST").unwrap_or(0);

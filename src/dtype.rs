@@ -160,7 +160,7 @@ impl Scalar {
         }
     }
 
-    /// Its bits, zero-extended: what goes into a kernel's parameters (low word first).
+    /// Its bits, zero-extended, as they are stored in a kernel's parameters (low word first).
     pub fn bits(self) -> u64 {
         match self {
             Scalar::F32(v) => v.to_bits() as u64,
@@ -173,7 +173,7 @@ impl Scalar {
         }
     }
 
-    /// The bits as the words that kernels read: the low one, and the high one of what is wide.
+    /// The bits as the words that kernels read: the low word, and the high word of a 64-bit dtype.
     pub fn words(self) -> impl Iterator<Item = u32> {
         let bits = self.bits();
         [bits as u32, (bits >> 32) as u32].into_iter().take(if self.dtype().is_wide() { 2 } else { 1 })
@@ -215,9 +215,9 @@ mod sealed {
 pub trait Element: sealed::Sealed + Copy + Send + Sync + 'static + fmt::Debug + PartialEq + Default {
     /// The dtype of arrays of this type.
     const DTYPE: DType;
-    /// As a typed scalar.
+    /// The value as a typed scalar.
     fn to_scalar(self) -> Scalar;
-    /// From a scalar of this dtype, converting as MATLAB does where it differs.
+    /// The scalar as this type. A scalar of another dtype is converted as MATLAB converts it.
     fn from_scalar(scalar: Scalar) -> Self;
 }
 

@@ -12,7 +12,7 @@
 
 use std::time::{Duration, Instant};
 
-/// Cores below which threads sleep at once: others need them more.
+/// With fewer cores, threads sleep at once, because other threads need the cores more.
 const CORES_MIN: usize = 4;
 
 /// A thread that yields and is back only after this time has given its core to another one.
@@ -24,15 +24,15 @@ const CROWDED_WAITS: u32 = 64;
 /// How a thread waits for one kind of event.
 #[derive(Debug)]
 pub struct Eager {
-    /// The longest time to poll.
+    /// The longest time that a wait polls.
     most: Duration,
-    /// The last wait took at most `most`.
+    /// Whether the last wait took at most `most`.
     soon: bool,
     /// How many of the next waits sleep at once, because other threads wanted the core.
     asleep: u32,
 }
 
-/// One wait.
+/// A wait that is in progress.
 pub struct Look {
     began: Instant,
     until: Option<Instant>,
@@ -41,21 +41,21 @@ pub struct Look {
 }
 
 impl Eager {
-    /// For events that may come within `most`. With `software`, the device computes on the host's cores, so waits never
-    /// poll.
+    /// A waiter for events that may come within `most`. With `software`, the device computes on the host's cores, so
+    /// waits never poll.
     pub fn new(most: Duration, software: bool) -> Eager {
         let most = if software || crate::threads::cores() < CORES_MIN { Duration::ZERO } else { most };
         Eager { most, soon: true, asleep: 0 }
     }
 
-    /// A wait begins.
+    /// Begins a wait.
     pub fn begin(&self) -> Look {
         let began = Instant::now();
         let looks = self.soon && self.asleep == 0 && !self.most.is_zero();
         Look { began, until: looks.then(|| began + self.most), crowded: false }
     }
 
-    /// The wait has ended.
+    /// Ends a wait.
     pub fn end(&mut self, look: &Look) {
         self.soon = look.began.elapsed() <= self.most;
         self.asleep = if look.crowded { CROWDED_WAITS } else { self.asleep.saturating_sub(1) };
@@ -63,7 +63,7 @@ impl Eager {
 }
 
 impl Look {
-    /// Whether to poll again rather than to sleep.
+    /// Returns true if the thread polls again, false if it sleeps.
     pub fn again(&mut self) -> bool {
         let Some(until) = self.until.filter(|_| !self.crowded) else { return false };
         let now = Instant::now();
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waited_long_sleeps_at_once_the_next_time() {
+    fn after_a_long_wait_the_next_wait_sleeps_at_once() {
         let mut eager = Eager { most: Duration::from_millis(1), soon: true, asleep: 0 };
         let mut look = eager.begin();
         assert!(look.again());
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gave_its_core_away_sleeps_at_once_for_a_while() {
+    fn after_giving_its_core_away_a_thread_sleeps_at_once_for_a_while() {
         let mut eager = Eager { most: Duration::from_secs(3600), soon: true, asleep: 0 };
         let mut look = eager.begin();
         assert!(look.again());
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_looks_beside_a_software_device() {
+    fn no_wait_polls_beside_a_software_device() {
         assert!(!Eager::new(Duration::from_secs(1), true).begin().again());
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn panic_words(panic: &(dyn std::any::Any + Send)) -> String {
     words.or_else(|| panic.downcast_ref().cloned()).unwrap_or_else(|| "a panic without words".to_owned())
 }
 
-/// What went wrong, in one word; match on it to react.
+/// The kind of an error, on which a program can match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -126,7 +126,7 @@ impl Error {
         self
     }
 
-    /// What went wrong, in one word.
+    /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }

@@ -264,7 +264,7 @@ impl Fair {
 
     /// Forgets all debts, because there is no work left.
     pub fn forget_debts(&mut self) {
-        debug_assert!(self.is_empty(), "FAIR-4: somebody has work");
+        debug_assert!(self.is_empty(), "FAIR-4: a session has work");
         self.owing.clear();
         self.owing_order.clear();
         self.remainder = 0;

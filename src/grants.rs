@@ -199,7 +199,7 @@ mod tests {
     const BUDGET: u64 = 100;
 
     #[test]
-    fn who_waits_is_served_in_order_as_memory_comes_back() {
+    fn waiting_requests_are_served_in_order_as_memory_comes_back() {
         let grants = Arc::new(Grants::default());
         let (a, b) = (grants.grant(60, BUDGET).unwrap(), grants.grant(40, BUDGET).unwrap());
         let mut large = grants.when_free(1, 80, BUDGET);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_at_once_does_not_overtake_who_waits() {
+    fn a_request_at_once_does_not_overtake_a_waiting_one() {
         let grants = Arc::new(Grants::default());
         let held = grants.grant(60, BUDGET).unwrap();
         let mut large = grants.when_free(1, 80, BUDGET);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_up_takes_nothing_along_and_holds_nobody_up() {
+    fn a_dropped_request_keeps_no_bytes_and_blocks_no_other_request() {
         let grants = Arc::new(Grants::default());
         let all = grants.grant(BUDGET, BUDGET).unwrap();
         let first = grants.when_free(1, BUDGET, BUDGET);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_come_is_an_error() {
+    fn a_request_that_can_never_be_served_is_an_error() {
         let grants = Arc::new(Grants::default());
         let kind = |granted: Granted| granted.now_or_never().map(|result| result.unwrap_err().kind());
         assert_eq!(kind(grants.when_free(1, BUDGET + 1, BUDGET)), Some(ErrorKind::OutOfMemory));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_forgotten_where_threads_give_and_take() {
+    fn every_request_is_served_while_threads_take_and_give_back() {
         let grants = Arc::new(Grants::default());
         std::thread::scope(|scope| {
             for thread in 0..4 {

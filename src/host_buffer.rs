@@ -142,7 +142,7 @@ impl<T: Element, O: Send + Sync + 'static> MappedBytes for Lent<T, O> {
 
 impl<T, O> Drop for Lent<T, O> {
     fn drop(&mut self) {
-        // SAFETY: the owner was leaked from a box, and nobody uses it after this.
+        // SAFETY: the owner was leaked from a box, and is not used after this.
         crate::threads::contain("the drop of memory that it lent", || {
             drop(unsafe { Box::from_raw(self.owner.as_ptr()) })
         });

@@ -59,9 +59,10 @@
 //! front ends, [`frontend`].
 //!
 //! For contributors, after `ARCHITECTURE.md` and in its order, in `src/`: `array` (how an op is recorded), `graph`
-//! (what one is), `scheduler` (what runs, and where), `fusion` (as which kernels), `residency` (on which bytes),
-//! `kernels` (what a kernel is), `device` (for real), [`timeline`] (what is seen of all that), `ring` (what carries the
-//! messages between them). These modules are private: the stable API is what is listed below.
+//! (what an op is), `scheduler` (which ops run, and where), `fusion` (which kernels compute them), `residency` (which
+//! memory holds their values), `kernels` (what a kernel is), `device` (the backends that run kernels), [`timeline`]
+//! (the trace of all this), `ring` (the thread that carries messages between them). These modules are private: the
+//! stable API is what is listed below.
 
 mod array;
 mod bulk;

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_will_receive_comes_back() {
+    fn a_message_without_a_receiver_comes_back() {
         let (post, mail) = mail();
         drop(mail);
         assert_eq!(post.send(7).unwrap_err().into_inner(), 7);

@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_needed_between_two_trims_stays_and_half_of_the_rest_goes_with_each() {
+    fn pieces_needed_between_two_trims_stay_and_half_of_the_others_go_with_each() {
         let counters = Arc::new(Counters::default());
         let mut shelf = Shelf::new(counters.clone());
         (0..9).for_each(|piece| assert_eq!(shelf.put(100, piece), None));

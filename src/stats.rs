@@ -75,7 +75,7 @@ counters! {
     ops_folded,
     /// Recorded ops that were unreachable when their tape was cut, and were never computed.
     ops_dead,
-    /// Values that were lost with their device, and computed again.
+    /// Values that were lost with their device and computed again.
     values_made_again,
     /// Regions cut.
     regions,
@@ -103,7 +103,7 @@ counters! {
     pipelines_warmed,
     /// Bytes copied from host memory to a device.
     bytes_uploaded,
-    /// Of these, bytes that were copied on the host first, to memory that the device reads.
+    /// The part of `bytes_uploaded` that was copied on the host first, to memory that the device reads.
     bytes_staged,
     /// Bytes that kernels read.
     bytes_kernel_read,
@@ -149,7 +149,7 @@ impl Counters {
         counter.fetch_add(amount, Relaxed);
     }
 
-    /// Takes from a gauge.
+    /// Subtracts from a gauge.
     pub fn take(gauge: &AtomicU64, amount: u64) {
         gauge.fetch_sub(amount, Relaxed);
     }

@@ -22,7 +22,7 @@ pub mod kernels {
     pub use crate::stats::Counters;
 }
 
-/// Claims of front ends on a host's budget of this many bytes, without a runtime.
+/// Claims of front ends on a host budget of this many bytes, without a runtime.
 pub fn host_claims(bytes_max: u64) -> Arc<HostClaims> {
     Arc::new(HostClaims::new(bytes_max))
 }

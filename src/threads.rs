@@ -14,7 +14,7 @@ thread_local! {
     static HELD: Cell<Held> = const { Cell::new(Held::Here) };
 }
 
-/// What happens on a thread that records more than there is room for.
+/// How a thread goes on that records more than there is room for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Held {
     /// As the runtime's settings say: an error, or the thread is blocked.

@@ -503,7 +503,7 @@ fn points(first: Scalar, stop: Scalar, step: Scalar) -> Option<usize> {
     }
     let count = ((to - from) / by).ceil();
     let known = first.dtype() != DType::Bool && count.is_finite();
-    // Of these points, only those count that rounding also leaves before `stop`. The points are monotone.
+    // Rounding may move the last of these points to `stop` or beyond, so they are not counted. The points are monotone.
     let most = known.then_some(count.max(0.0).min(u64::MAX as f64 / 2.0) as usize)?;
     let before = |i: usize| {
         let x = iota(first.dtype(), first, step, i).as_f64();

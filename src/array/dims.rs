@@ -121,7 +121,7 @@ fn ranged<I: Copy + TryInto<i64>>(range: impl RangeBounds<I>) -> SliceArg {
     SliceArg { start: bound(range.start_bound()), end: bound(range.end_bound()), step: 1, single: false }
 }
 
-/// Numbers beyond i64 are outside of every array, as are the limits of i64.
+/// A number beyond i64 is outside of every array, and so is i64::MAX, which stands for it.
 fn number<I: TryInto<i64>>(n: I) -> i64 {
     n.try_into().unwrap_or(i64::MAX)
 }

@@ -1,5 +1,5 @@
-//! The ops that rules and other programs of several ops (linear algebra) are written in: ordinary ops of one session,
-//! recorded at the line that the caller names.
+//! Records ops for programs of several ops, such as the rules of gradients and linear algebra. They are ordinary ops of
+//! one session, recorded at the source line that the caller gives.
 //!
 //! In: arrays without faults. Out: arrays without faults, or the error of the op that could not be recorded.
 
@@ -16,7 +16,7 @@ use crate::graph::{DType, DimSet, ElementOp, Meta, Nan, Op, ReduceOp, Scalar, Sc
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Records ops of one session at one line.
+/// Records ops of one session at one source line.
 #[derive(Clone, Copy)]
 pub(in crate::array) struct Recorder<'a> {
     pub home: &'a Arc<Home>,
@@ -24,7 +24,7 @@ pub(in crate::array) struct Recorder<'a> {
 }
 
 impl Recorder<'_> {
-    /// What `record` records, as a constant: no watch that has begun follows it.
+    /// Records the ops of `record` as constants: no watch that exists already follows them.
     pub fn constant(&self, record: impl FnOnce() -> Result<Array>) -> Result<Array> {
         let _pause = Pause::all();
         record()
@@ -35,7 +35,7 @@ impl Recorder<'_> {
         apply(op, operands, self.at).checked()
     }
 
-    /// An op of two operands.
+    /// An elementwise op of two operands.
     pub fn binary<'b>(&self, op: ElementOp, a: impl Into<Operand<'b>>, b: impl Into<Operand<'b>>) -> Result<Array> {
         self.apply(op, &mut [a.into(), b.into()])
     }
@@ -76,7 +76,7 @@ impl Recorder<'_> {
         self.apply(ElementOp::IsNan, &mut [array.into()])
     }
 
-    /// A number as one of the dtype holds it, so that strict promotion finds nothing to lose.
+    /// A number, cast to the dtype, so that strict promotion has nothing to refuse.
     pub fn number(&self, dtype: DType, number: f64) -> Operand<'static> {
         Scalar::F64(number).cast(dtype).as_f64().into()
     }
@@ -87,7 +87,7 @@ impl Recorder<'_> {
         node(self.home, op, &inputs, meta, self.at).checked()
     }
 
-    /// One number everywhere.
+    /// An array whose elements are all this number.
     pub fn full(&self, meta: Meta, number: f64) -> Result<Array> {
         let number = Scalar::F64(number).cast(meta.dtype);
         node(self.home, Op::Fill, &[Input::Number(number)], meta, self.at).checked()
@@ -129,12 +129,12 @@ impl Recorder<'_> {
         if array.shape()? == shape {
             return Ok(array.clone());
         }
-        // A number that is known is no operand of kernels.
+        // If a number is known, it is not passed to kernels as an operand.
         match array.0.host.as_deref().filter(|data| data.len() == 1) {
             Some(data) => {
                 let meta = Meta { dtype: data.dtype(), shape: shape.clone() };
                 let filled = node(self.home, Op::Fill, &[Input::Number(data.scalar(0))], meta, self.at).checked()?;
-                // It still depends on the array: another watch may follow that.
+                // The array still depends on the number, and another watch may follow it.
                 Ok(noted_as(self.home, Op::View(View::Broadcast), &[array], filled, self.at))
             }
             None => self.view(array, View::Broadcast, shape.clone()),
@@ -146,7 +146,7 @@ impl Recorder<'_> {
         self.expand(&self.cast(array, value.dtype)?, &value.shape)
     }
 
-    /// A share added to what is there.
+    /// `share`, added to `sum` if there is one.
     pub fn added(&self, sum: Option<Array>, share: Array) -> Result<Array> {
         match sum {
             None => Ok(share),
@@ -154,7 +154,7 @@ impl Recorder<'_> {
         }
     }
 
-    /// Sums along the dimensions in which `shape` has one element and the array has not: the adjoint of expanding.
+    /// Sums along the dimensions in which `shape` has one element and the array has more: the adjoint of expanding.
     pub fn sum_to(&self, array: &Array, shape: &Shape) -> Result<Array> {
         let own = array.shape()?;
         let dims = (0..own.rank()).filter(|&d| own.dim(d) != shape.dim(d)).fold(0, |set, d| set | 1 << d);
@@ -171,7 +171,7 @@ impl Recorder<'_> {
         crate::array::reduce::reduce(array, op, &dims[..], nan, self.at).checked()
     }
 
-    /// A scan along a dimension, NaN included.
+    /// A scan along a dimension, with NaN included.
     pub fn scan(&self, array: &Array, op: ScanOp, dim: usize, reverse: bool) -> Result<Array> {
         let meta = array.meta()?.clone();
         match meta.shape.dim(dim) {
@@ -186,7 +186,7 @@ impl Recorder<'_> {
         self.view(array, View::Permute(order.as_slice().into()), shape)
     }
 
-    /// The array of which this is the permutation by `order`.
+    /// The array whose permutation by `order` is `array`.
     pub fn permute_back(&self, array: &Array, order: &[usize]) -> Result<Array> {
         let mut back: SmallVec<[usize; 4]> = SmallVec::from_elem(0, order.len());
         for (to, &from) in order.iter().enumerate() {
@@ -223,7 +223,7 @@ impl Recorder<'_> {
         array.sliced(self.home, SmallVec::from_slice(dims), self.at)
     }
 
-    /// `len` slices along a dimension from `start`.
+    /// `len` elements along a dimension, from `start` on.
     pub fn part(&self, array: &Array, dim: usize, start: usize, len: usize) -> Result<Array> {
         array.slice_dim(self.home, dim, start, len, self.at)
     }
@@ -250,7 +250,7 @@ impl Recorder<'_> {
         self.join(dim, &[&zeros(before)?, array, &zeros(behind)?])
     }
 
-    /// The first elements along a dimension, or all with zeros behind them.
+    /// The first `extent` elements along a dimension, followed by zeros if there are fewer.
     pub fn resized(&self, array: &Array, dim: usize, extent: usize) -> Result<Array> {
         match array.shape()?.dim(dim) {
             own if own > extent => self.part(array, dim, 0, extent),
@@ -258,11 +258,11 @@ impl Recorder<'_> {
         }
     }
 
-    /// Zeros of a shape with the array at a slice of it.
+    /// Zeros of a shape, with the array written to a slice.
     pub fn placed(&self, array: &Array, shape: &Shape, slice: &[SliceDim]) -> Result<Array> {
         let meta = Meta { dtype: array.dtype()?, shape: shape.clone() };
         if slice.iter().any(|dim| dim.step != 1 && dim.step != -1) {
-            // Every second element and the like: zeros that are overwritten.
+            // If the slice has steps, zeros are overwritten.
             return self.op(Op::AssignSlice(slice.into()), &[&self.zeros(meta.clone())?, array], meta);
         }
         let mut placed = array.clone();
@@ -280,11 +280,11 @@ impl Recorder<'_> {
             let first = if dim.step < 0 { dim.start + 1 - dim.len } else { dim.start };
             placed = self.padded(&placed, d, first, shape.dim(d) - first - dim.len)?;
         }
-        // The slice may have named fewer axes.
+        // The slice may name fewer axes than the shape has.
         self.reshape(&placed, shape.clone())
     }
 
-    /// Elements at an index (a column of integers) along a dimension.
+    /// The elements at an index (a column of integers) along a dimension.
     pub fn taken(&self, array: &Array, dim: usize, index: &Array) -> Result<Array> {
         let own = array.meta()?;
         let shape = own.shape.with_dim(dim, index.elements()?)?;

@@ -1,8 +1,8 @@
 //! Reductions and scans of [`Array`].
 //!
-//! Must hold: reduced dimensions stay, with an extent of 1; integers and bools are summed in f64 (but by
-//! [`Array::sum_native`]); nothing is reduced over a dimension of one element, and no empty operand reaches a
-//! tape: those are rewritten here into what they mean.
+//! Must hold: reduced dimensions stay, with an extent of 1. Integers and bools are summed in f64 (except by
+//! [`Array::sum_native`]). A reduction over dimensions of one element, or of an empty operand, reaches no tape: it is
+//! replaced here by ops with the same result.
 
 use super::dims::Dims;
 use super::fold_reduce::identity;
@@ -39,12 +39,12 @@ macro_rules! reductions {
 }
 
 reductions! {
-    /// The sum; 0 of nothing. Integers and bools give f64.
+    /// The sum; 0 without elements. Integers and bools give f64.
     sum, nan_sum => ReduceOp::Sum, Include;
-    /// The product; 1 of nothing, 0 of finite numbers with a zero. Integers and bools give f64. It is made of products
-    /// of parts: where one of them underflows to zero and another overflows, it is NaN.
+    /// The product; 1 without elements, 0 if all elements are finite and one is 0. Integers and bools give f64. It is
+    /// computed as products of parts: if one of them underflows to zero and another overflows, it is NaN.
     prod, nan_prod => ReduceOp::Prod, Include;
-    /// The mean; NaN of nothing. Integers and bools give f64.
+    /// The mean; NaN without elements. Integers and bools give f64.
     mean, nan_mean => ReduceOp::Mean, Include;
     /// The sample variance (divided by `n - 1`); 0 of one element.
     var, nan_var => ReduceOp::Var { ddof: 1 }, Include;
@@ -54,25 +54,25 @@ reductions! {
     var_population, nan_var_population => ReduceOp::Var { ddof: 0 }, Include;
     /// The population standard deviation.
     std_population, nan_std_population => ReduceOp::Std { ddof: 0 }, Include;
-    /// The least element, NaN aside (as in MATLAB); of nothing there is none, a fault (`ErrorKind::Argument`), unless
-    /// the result is empty, too; see [`Array::reduce`] for the form in which NaN wins.
+    /// The least element; NaN is skipped (as in MATLAB). Without elements the result is a fault
+    /// (`ErrorKind::Argument`), unless it is empty, too. [`Array::reduce`] has a form in which NaN wins.
     min_over, nan_min_over => ReduceOp::Min, Omit;
-    /// The greatest element, as [`Array::min_over`]; see [`Array::reduce`] for the form in which NaN wins.
+    /// The greatest element, as [`Array::min_over`]. [`Array::reduce`] has a form in which NaN wins.
     max_over, nan_max_over => ReduceOp::Max, Omit;
-    /// The 0-based position (u32) of the least element, NaN aside; the first of equals. Over several dimensions,
-    /// the position in column-major order over these. Of nothing, as [`Array::min_over`].
+    /// The 0-based position (u32) of the least element, the first of equal ones; NaN is skipped. Over several
+    /// dimensions, it is the position in column-major order over these. Without elements, as [`Array::min_over`].
     argmin, nan_argmin => ReduceOp::ArgMin, Omit;
     /// The 0-based position (u32) of the greatest element, as [`Array::argmin`].
     argmax, nan_argmax => ReduceOp::ArgMax, Omit;
     /// Whether any element is not zero (bool); NaN counts as not zero.
     any, nan_any => ReduceOp::Any, Include;
-    /// Whether all elements are not zero (bool); true of nothing.
+    /// Whether all elements are not zero (bool); true without elements.
     all, nan_all => ReduceOp::All, Include;
-    /// How many elements are not zero (u32); NaN counts.
+    /// The number of elements that are not zero (u32); NaN counts.
     count_nonzero, nan_count_nonzero => ReduceOp::CountNonzero, Include;
     /// The Euclidean norm, without overflow.
     norm, nan_norm => ReduceOp::Norm, Include;
-    /// `log(sum(exp(x)))` without overflow, in one pass; -inf of nothing. Integers and bools give f64.
+    /// `log(sum(exp(x)))` without overflow, in one pass; -inf without elements. Integers and bools give f64.
     logsumexp, nan_logsumexp => ReduceOp::LogSumExp, Include;
 }
 
@@ -101,13 +101,13 @@ macro_rules! scans {
 }
 
 scans! {
-    /// The running sum along a dimension, in the array's dtype (bools count in f64). Integers saturate at each step.
+    /// The running sum along a dimension, in the array's dtype (f64 for bools). Integers saturate at each step.
     cumsum, nan_cumsum, cumsum_reverse => Sum, Include;
-    /// The running product along a dimension, in the array's dtype (bools in f64). Integers saturate at each step.
+    /// The running product along a dimension, in the array's dtype (f64 for bools). Integers saturate at each step.
     cumprod, nan_cumprod, cumprod_reverse => Prod, Include;
-    /// The running minimum along a dimension, NaN aside.
+    /// The running minimum along a dimension; NaN is skipped.
     cummin, nan_cummin, cummin_reverse => Min, Omit;
-    /// The running maximum along a dimension, NaN aside.
+    /// The running maximum along a dimension; NaN is skipped.
     cummax, nan_cummax, cummax_reverse => Max, Omit;
 }
 
@@ -124,7 +124,7 @@ impl Array {
         scan(self, op, dim, nan, reverse, Location::caller())
     }
 
-    /// The sum in the array's own dtype: of integers it is exact and saturates once, at the end, of bools it is
+    /// The sum in the array's own dtype. For integers it is exact and saturates once, at the end; for bools it is
     /// [`Array::any`].
     #[track_caller]
     pub fn sum_native(&self, dims: impl Dims) -> Array {
@@ -139,7 +139,7 @@ impl Array {
                 return sum_of(self, dtype);
             }
             if dtype != DType::I64 {
-                // 2^31 elements below 2^32 at the most: none is lost.
+                // The sum of at most 2^31 elements below 2^32 does not overflow.
                 return Ok(cast_in(home, &sum(&cast_in(home, self, DType::I64, at))?, dtype, at));
             }
             let carried = |x: &Array| sum(x).unwrap_or_else(|error| Array::faulty(home, error, "sum", at));
@@ -159,7 +159,7 @@ impl Array {
         dot(self, other, dims, Nan::Omit, Location::caller())
     }
 
-    /// The differences of neighbours along a dimension, which gets one element shorter.
+    /// The differences of neighbours along a dimension, whose extent decreases by one.
     #[track_caller]
     pub fn diff(&self, dim: usize) -> Array {
         let at = Location::caller();
@@ -173,10 +173,11 @@ impl Array {
     }
 }
 
-/// The float dtype in which products of these are summed, by the op `name`.
+/// The float dtype in which products of arrays of these dtypes are summed, by the op `name`.
 ///
 /// # Errors
-/// `ErrorKind::DType` where the dtypes do not mix, or promotion is strict and the float dtype does not hold one of them.
+/// `ErrorKind::DType` if the dtypes do not mix, or if promotion is strict and the float dtype does not hold one of
+/// them.
 pub(crate) fn products_dtype(home: &Home, name: &'static str, metas: &[&Meta]) -> Result<DType> {
     let types = metas.iter().map(|m| crate::graph::ArgType {
         dtype: if m.dtype == DType::Bool { DType::F64 } else { m.dtype },
@@ -184,7 +185,7 @@ pub(crate) fn products_dtype(home: &Home, name: &'static str, metas: &[&Meta]) -
         scalar: m.shape.is_scalar(),
     });
     let types: smallvec::SmallVec<[_; 2]> = types.collect();
-    // The error is this op's, not the multiplication's.
+    // The error names this op, not the multiplication.
     let named = |error: Error| Error::new(error.kind(), error.message()).with_op(name);
     let result = ElementOp::Mul.signature(&types).map_err(named)?.result;
     let dtype = if result.is_float() { result } else { DType::F64 };
@@ -200,7 +201,7 @@ fn dot(a: &Array, b: &Array, dims: impl Dims, nan: Nan, at: At) -> Array {
                 format!("the dot product of {} and {}: the shapes differ", metas[0].shape, metas[1].shape),
             ));
         }
-        // Only floats hold NaN; what is made of other types has none.
+        // Only floats hold NaN; arrays of other types have none.
         let nan = if metas.iter().any(|meta| meta.dtype.is_float()) { nan } else { Nan::Include };
         let [x, y] = Recorder { home, at }.factors("dot", [a, b], metas)?;
         lower(home, &[&x, &y], ReduceOp::Dot, dims.set(&metas[0].shape)?, nan, x.dtype()?, at)
@@ -227,7 +228,7 @@ pub(super) fn reduce(array: &Array, op: ReduceOp, dims: impl Dims, nan: Nan, at:
     })
 }
 
-/// The node of a reduction, or what stands for it where nothing is reduced.
+/// The node of a reduction, or the ops that replace it if nothing is reduced.
 fn lower(
     home: &Arc<Home>,
     operands: &[&Array],
@@ -238,7 +239,7 @@ fn lower(
     at: At,
 ) -> Result<Array> {
     let from = operands[0].meta()?;
-    // Only floats hold NaN; without it both forms are one, and one plan serves.
+    // Only floats hold NaN. For other dtypes both forms are the same, and share one plan.
     let nan = if from.dtype.is_float() { nan } else { Nan::Include };
     let dims = effective_dims(&from.shape, dims);
     let meta = Meta { dtype, shape: reduced(&from.shape, dims) };
@@ -259,7 +260,7 @@ fn lower(
     Ok(node(home, Op::Reduce { op, dims, nan }, &inputs, meta, at))
 }
 
-/// A reduction in which each element stands alone, as elementwise ops.
+/// A reduction of single elements, as elementwise ops.
 fn of_one_element(operands: &[&Array], op: ReduceOp, nan: Nan, dtype: DType, at: At) -> Array {
     let x = operands[0];
     let el = |op: ElementOp, args: &mut [Operand<'_>]| apply(op, args, at);
@@ -278,7 +279,7 @@ fn of_one_element(operands: &[&Array], op: ReduceOp, nan: Nan, dtype: DType, at:
         ReduceOp::Prod => replaced(1.0),
         ReduceOp::LogSumExp => replaced(f64::NEG_INFINITY),
         ReduceOp::Mean | ReduceOp::Min | ReduceOp::Max => x.clone(),
-        // 0, but NaN of NaN and infinity.
+        // The result is 0, but NaN for NaN and infinity.
         ReduceOp::Var { .. } | ReduceOp::Std { .. } => {
             let zero = el(ElementOp::Mul, &mut [x.into(), 0i64.into()]);
             el(ElementOp::Abs, &mut [zero.into()])

@@ -1,12 +1,12 @@
-//! Whether a session may record more: that depends on what waits in the ring and on its tape, of itself and of all
-//! sessions.
+//! Decides whether a session may record another op. This depends on the work that waits in the ring and on its tape,
+//! both its own and that of all sessions.
 //!
-//! In: the session's gate, the total of all gates, the runtime's settings. Out: a tape that has room for another op,
-//! the error of an op for which there is none, futures that are ready when there is. Must hold: TAPE-4; TAPE-6: a
-//! thread is held in `find_room` only, where `hold_recording` asks for that, and never in async code; GATE-3.
+//! In: the session's gate, the total of all gates, the runtime's settings. Out: a tape that has room for another op;
+//! the error of an op for which there is no room; futures that are ready when there is room. Must hold: TAPE-4; TAPE-6:
+//! a thread is blocked only in `find_room`, if `hold_recording` asks for that, and never in async code; GATE-3.
 
 use super::pending::may_block;
-use super::tape::{After, Home, Tape};
+use super::tape::{Home, TakenOut, Tape};
 use crate::config::Room;
 use crate::contract::region::CutReason;
 use crate::error::{Error, ErrorKind, Result};
@@ -15,15 +15,16 @@ use futures::FutureExt;
 use parking_lot::MutexGuard;
 
 impl Home {
-    /// Locks the tape for an op as [`Home::begin_op`] does, where the tape has to be cut first, or room looked for.
+    /// Locks the tape for an op as [`Home::begin_op`] does, if the tape may have to be cut first or the room has to be
+    /// computed.
     #[cold]
-    pub(super) fn find_room<'a>(&'a self, mut tape: MutexGuard<'a, Tape>) -> Result<(MutexGuard<'a, Tape>, After)> {
+    pub(super) fn find_room<'a>(&'a self, mut tape: MutexGuard<'a, Tape>) -> Result<(MutexGuard<'a, Tape>, TakenOut)> {
         loop {
             let after = self.cut_full(&mut tape);
             let link = &self.link;
             let mut left = self.left(&tape, link.session_room);
             if threads::is_unheld() {
-                // A script lets the ring catch up before it goes on, and is not refused meanwhile.
+                // A script is not refused; it lets the ring catch up before it goes on.
                 if self.left(&tape, link.script_room()) == 0 {
                     threads::ask_to_wait();
                 }
@@ -31,7 +32,7 @@ impl Home {
             }
             let holds = link.config.hold_recording;
             if left == 0 && holds && threads::is_own() {
-                // The ring needs its own threads to make room: a waker that records is let through.
+                // The ring needs its own threads to make room. So a waker that records on one of them is not blocked.
                 left = u64::MAX;
             }
             if left > 0 {
@@ -50,12 +51,12 @@ impl Home {
         }
     }
 
-    /// Cuts a tape that holds as many ops as it may.
-    fn cut_full(&self, tape: &mut Tape) -> After {
-        if tape.nodes >= self.nodes_max { self.cut(tape, CutReason::NodeLimit) } else { After::default() }
+    /// Cuts a tape that holds as many ops as it may hold.
+    fn cut_full(&self, tape: &mut Tape) -> TakenOut {
+        if tape.nodes >= self.nodes_max { self.cut(tape, CutReason::NodeLimit) } else { TakenOut::default() }
     }
 
-    /// How many ops more there is room for, of this session within `limit` and over all sessions.
+    /// The number of ops for which there is still room, within the session's `limit` and that of all sessions.
     fn left(&self, tape: &Tape, limit: Room) -> u64 {
         if tape.closed {
             return u64::MAX;
@@ -73,24 +74,24 @@ impl Home {
         tape.nodes > 0 || self.gate.get().is_some_and(|gate| !gate.is_empty())
     }
 
-    /// Waits until there is room for so many ops.
+    /// Waits until there is room for `ops` more ops.
     async fn room_for(&self, ops: u64, limit: Room) {
         while let Some(waits) = self.wait_for_room(ops, limit) {
             waits.await;
         }
     }
 
-    /// Waits until there is room for a tape, or for half of all that may wait: a program that records several ops at a
-    /// time need not wait for each.
+    /// Waits until there is room for a full tape, or for half of the ops that may wait, so that a program that records
+    /// several ops at a time need not wait before each.
     pub async fn ready(&self, limit: Room) {
         self.room_for((self.nodes_max as u64).min(limit.nodes / 2).max(1), limit).await;
     }
 
-    /// A future that is ready when there may be room for so many ops; `None` if there is.
+    /// A future that is ready when there may be room for `ops` more ops; `None` if there is room now.
     fn wait_for_room(&self, ops: u64, limit: Room) -> Option<impl Future<Output = ()> + Send + use<>> {
         let look = || {
             let mut tape = self.tape.lock();
-            // As the next op would: its room is that of an empty tape.
+            // A full tape is cut, as the next op would do, so that the room is that of an empty tape.
             let after = self.cut_full(&mut tape);
             let (left, has_begun) = (self.left(&tape, limit), self.has_begun(&tape));
             drop(tape);
@@ -102,7 +103,7 @@ impl Home {
             return None;
         }
         let (own, all) = (self.gate().wait(), self.link.total.wait(has_begun));
-        // Nodes may have left before the two were registered, and woken nobody.
+        // Ops may have finished before the two futures were registered, so that they were not woken.
         if look().0 {
             return None;
         }

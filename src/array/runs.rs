@@ -1,21 +1,22 @@
-//! Sums, products and extremes over runs of equal labels: what a scatter writes, and what arrives at an element from
-//! several indices.
+//! Sums, products and extremes over runs of equal labels. Scatters use them, and gradients of values that several
+//! indices read.
 //!
-//! In: values with a label each, where equal labels are neighbours; or indices, which are sorted first. Out: recorded ops.
-//! Must hold: RUNS-1: a tree of passes combines neighbours, so that the order depends on the labels and on sizes alone.
-//! RUNS-2: the lines of a shifted array end in zeros, labels too: a label of 0 may only stand where zeros that are
-//! combined change nothing (sums).
+//! In: values, each with a label, where equal labels are neighbours; or indices, which are sorted first. Out: recorded
+//! ops. Must hold: RUNS-1: a tree of passes combines neighbours, so that the order depends on the labels and on sizes
+//! alone. RUNS-2: shifted lines end in zeros, also those of labels. So a label may be 0 only if combining with zeros
+//! changes nothing (sums).
 
 use super::handle::Array;
 use super::recorder::Recorder;
 use crate::error::Result;
 use crate::graph::{DType, ElementOp, Shape};
 
-/// Positions that one pass of [`combined`] reaches over.
+/// The number of positions that one pass of [`combined`] combines.
 const FAN_IN: usize = 4;
 
-/// The indices (a column of integers) in order, and for each its value along `dim` combined by `op` with the values of
-/// equal indices before it: the last of equal indices has all. `is_one`: one value serves all indices.
+/// The sorted indices (a column of integers), and for each its value along `dim`, combined by `op` with the values of
+/// equal indices before it. So the last of equal indices has the combination of all. `is_one`: one value serves all
+/// indices.
 pub(super) fn sorted(
     r: &Recorder<'_>,
     op: ElementOp,
@@ -26,7 +27,7 @@ pub(super) fn sorted(
 ) -> Result<(Array, Array)> {
     let order = r.order(index, 0, false)?;
     let places = r.taken(index, 0, &order)?;
-    // One value for all indices has no order.
+    // If one value serves all indices, it need not be sorted.
     let values = if is_one { values.clone() } else { r.taken(values, dim, &order)? };
     // RUNS-2: the label is the index plus one.
     let labels = r.add(&r.cast(&places, DType::U32)?, 1i64)?;
@@ -34,8 +35,8 @@ pub(super) fn sorted(
     Ok((places, combined(r, op, &values, &labels, dim, false)?))
 }
 
-/// For each element of a line its combination by `op` (`Add`, `Mul`, `Min`, `Max`, `And`, `Or`) with the elements that
-/// have its label and lie before it, or behind it (`from_end`).
+/// Combines each element of a line by `op` (`Add`, `Mul`, `Min`, `Max`, `And`, `Or`) with the elements that have its
+/// label and lie before it, or behind it (`from_end`).
 pub(super) fn combined(
     r: &Recorder<'_>,
     op: ElementOp,
@@ -54,7 +55,8 @@ pub(super) fn combined(
             let value = shifted(r, &values, dim, shift, from_end)?;
             let same = r.binary(ElementOp::Eq, &label, labels)?;
             next = match op {
-                // Others are replaced before they are combined: the derivative of a product multiplies by them.
+                // Values of other labels are replaced before the op, because the derivative of a product multiplies by
+                // them.
                 ElementOp::Add => r.add(&r.select(&same, &value, 0i64)?, &next)?,
                 ElementOp::Mul => r.mul(&r.select(&same, &value, 1i64)?, &next)?,
                 _ => r.select(&same, &r.binary(op, &value, &next)?, &next)?,
@@ -66,7 +68,7 @@ pub(super) fn combined(
     Ok(values)
 }
 
-/// The array moved along a dimension, towards its beginning or its end, with zeros behind what moved.
+/// The array moved along a dimension, towards its beginning or its end, with zeros in the places that become free.
 fn shifted(r: &Recorder<'_>, array: &Array, dim: usize, by: usize, to_beginning: bool) -> Result<Array> {
     let (from, before, behind) = if to_beginning { (by, 0, by) } else { (0, by, 0) };
     let kept = r.part(array, dim, from, array.shape()?.dim(dim) - by)?;

@@ -1,7 +1,7 @@
 //! [`Runtime`]: devices, the ring, and the sessions on it.
 //!
-//! In: settings. Out: sessions; statistics; at the end, errors for whatever is still pending.
-//! Must hold: two runtimes of one process share nothing; nothing here depends on which executor runs.
+//! In: settings. Out: sessions; statistics; at the end, errors for all work that is still pending.
+//! Must hold: two runtimes of one process share nothing; nothing here depends on the executor.
 
 use super::link::Link;
 use super::session::SessionBuilder;
@@ -20,16 +20,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
-/// Names the environment variable that chooses the device where the builder does not.
+/// The environment variable that chooses the device if the builder does not.
 pub const DEVICE_VARIABLE: &str = "TIDEMILL_DEVICE";
-/// Names the environment variable with how many shaders a GPU compiles when it is opened.
+/// The environment variable that says how many shaders a GPU compiles when it is opened.
 const WARM_UP_VARIABLE: &str = "TIDEMILL_WARMUP";
 
-/// Durations from here on mean "for ever": a year is far within what clocks can add.
+/// Durations from here on count as unlimited. A year is far below the limit of what clocks can add.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// A running Tidemill: its devices and the actors between them. It may end and start again in one process: a GPU's
-/// device stays open for the next runtime, with the buffers of the last one freed.
+/// A running Tidemill: its devices and the actors between them. A runtime may end and another one start in one process:
+/// a GPU stays open for the next runtime, and the buffers of the last one are freed.
 ///
 /// ```
 /// use tidemill::Runtime;
@@ -45,9 +45,9 @@ pub struct Runtime {
     ring: Ring,
 }
 
-/// What names a device: a [`DeviceChoice`], or `"auto"`, `"host"`, `"gpu"`, `"gpu:N"`.
+/// A value that specifies a device: a [`DeviceChoice`], or `"auto"`, `"host"`, `"gpu"`, `"gpu:N"`.
 pub trait IntoDevice {
-    /// The choice.
+    /// The device that the value specifies.
     ///
     /// # Errors
     /// `ErrorKind::Device` for an unknown name.
@@ -99,38 +99,39 @@ pub struct RuntimeBuilder {
 }
 
 impl RuntimeBuilder {
-    /// Which device: a [`DeviceChoice`] or `"auto"`, `"host"`, `"gpu"`, `"gpu:1"`. Without this call, what the
-    /// environment variable `TIDEMILL_DEVICE` says, or `auto`. An unknown name is an error when it starts.
+    /// The device: a [`DeviceChoice`] or `"auto"`, `"host"`, `"gpu"`, `"gpu:1"`. Without this call, the environment
+    /// variable `TIDEMILL_DEVICE` names it; else it is `auto`. If the name is unknown, the start fails.
     pub fn device(mut self, device: impl IntoDevice) -> RuntimeBuilder {
         self.device = Some(device.into_device());
         self
     }
 
-    /// Whether the GPU is opened when it is first needed rather than at the start, which takes long: when something is
-    /// to be placed that could be worth a GPU, when a program pins an array to it, or asks for the devices. By default
-    /// with `auto`, where a program may never need one, and not where a GPU is named: then the start says whether it
-    /// can be opened. What runs where does not depend on it, and neither do the bits.
+    /// Whether the GPU is opened when it is first needed rather than at the start. Opening takes long. A GPU is needed
+    /// when work is to be placed for which a GPU could be worth it, when a program pins an array to it, or when a
+    /// program asks for the devices. The default is to open on demand with `auto`, since a program may never need a
+    /// GPU, but to open at the start if a GPU is named, so that the start reports whether it can be opened. Neither the
+    /// placement of work nor the bits of results depend on this setting.
     ///
-    /// A GPU that is named and is not there fails the start all the same. One that is there and turns out not to open
-    /// fails what was to run on it with `ErrorKind::Device`; with `auto` the host serves.
+    /// If a GPU is named that does not exist, the start fails in any case. If it exists but turns out not to open, work
+    /// that was to run on it fails with `ErrorKind::Device`; with `auto` the host runs it.
     pub fn open_on_demand(mut self, on_demand: bool) -> RuntimeBuilder {
         self.config.open_on_demand = Some(on_demand);
         self
     }
 
-    /// Bytes that values may take on the GPU; most of what it has by default. What does not fit is evicted to host
-    /// memory; a single op that needs more by itself takes more while it runs. The bits of a program do not depend on
+    /// Bytes that values may take on the GPU; by default most of its memory. Values that do not fit are evicted to host
+    /// memory. A single op that needs more by itself takes more while it runs. The bits of a program do not depend on
     /// it.
     pub fn device_budget(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.device_budget = Some(bytes);
         self
     }
 
-    /// Bytes that values may take in host memory; most of what the machine has by default, less what a GPU that is in
-    /// the same memory may take. It is strict: a step that needs more fails its gathers with `ErrorKind::OutOfMemory`.
-    /// What scripts make big counts with it. Half of it bounds what all sessions' lazy values keep of what was let go
-    /// of. Upload writers may give out as much besides. Data that the program brought and the host device reads where it
-    /// lies does not count.
+    /// Bytes that values may take in host memory; by default most of the machine's memory, less the share of a GPU that
+    /// uses the same memory. The budget is strict: a step that needs more fails its gathers with
+    /// `ErrorKind::OutOfMemory`. Large arrays in the memory of scripts count. Half of the budget is the limit for
+    /// dropped values that all sessions' lazy values still keep. Upload writers may hold as much again in addition.
+    /// Data of the program that the host device reads in place does not count.
     pub fn host_budget(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.host_budget = Some(bytes);
         self
@@ -142,14 +143,14 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Threads of the host device and of planning; one a core by default, four a core (or 16) at most, since more would
-    /// only wait for each other.
+    /// Threads of the host device and of planning. The default is one for each core; the most are four for each core
+    /// (or 16), since more would only wait for each other.
     pub fn worker_threads(mut self, threads: usize) -> RuntimeBuilder {
         self.config.worker_threads = Some(threads.clamp(1, (4 * crate::threads::cores()).max(16)));
         self
     }
 
-    /// Batches that a device may hold at a time; 3 by default, at least 1.
+    /// The most batches that a device holds at a time; 3 by default, at least 1.
     pub fn batches_in_flight(mut self, batches: u32) -> RuntimeBuilder {
         self.config.batches_in_flight = batches.max(1);
         self
@@ -161,18 +162,18 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Has a GPU compile, as soon as it is opened and beside the program, the shaders that most earlier runs on this
-    /// machine needed, at most so many. Without it, a shader is compiled when a region first needs it. The environment
-    /// variable `TIDEMILL_WARMUP` says the same where the program does not; 0 turns it off. Shaders are
-    /// remembered in the cache's folder for each adapter and driver, also by runs that don't warm up.
+    /// Has a GPU compile shaders as soon as it is opened, in parallel to the program: at most this many of those that
+    /// most earlier runs on this machine needed. Without it, a shader is compiled when a region first needs it. The
+    /// environment variable `TIDEMILL_WARMUP` sets the number if the program does not; 0 turns it off. Shaders are
+    /// recorded in the cache's folder for each adapter and driver, also by runs that don't warm up.
     pub fn warm_up(mut self, shaders: usize) -> RuntimeBuilder {
         self.config.warm_up = Some(shaders);
         self
     }
 
-    /// How the dtypes of an op's operands mix; as MATLAB mixes them by default, where f32 beside f64 is f32 and an
-    /// `i32` 3 times 0.5 is 2. [`Promotion::Strict`] refuses what would lose digits or range;
-    /// [`Session::set_promotion`](super::Session::set_promotion) says it for one session. Scripts keep MATLAB's rules.
+    /// How the dtypes of an op's operands mix. By default they mix as in MATLAB: f32 beside f64 is f32, and an `i32` 3
+    /// times 0.5 is 2. [`Promotion::Strict`] refuses mixes that would lose digits or range;
+    /// [`Session::set_promotion`](super::Session::set_promotion) sets it for one session. Scripts keep MATLAB's rules.
     ///
     /// ```
     /// use tidemill::{Promotion, Runtime};
@@ -191,101 +192,102 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Values of at most this many elements are computed when they are recorded, where all operands are known on
-    /// the host; 64 by default, 0 turns it off. A program's bits depend on it, as on the two below: what is computed
-    /// together decides how it is rounded.
+    /// Values of at most this many elements are computed when they are recorded, if all operands are known on the host;
+    /// 64 by default, 0 turns it off. The bits of a program depend on this setting and on the two below, because they
+    /// decide which ops are computed together and how results are rounded.
     pub fn fold_elements_max(mut self, elements: usize) -> RuntimeBuilder {
         self.config.fold_elements_max = elements;
         self
     }
 
-    /// Undemanded ops that a session's tape holds before it is cut, and lazy values and ops of given-up gathers that it
-    /// leaves before they are computed; 4096 by default, at least 1.
+    /// The most undemanded ops that a session's tape holds before it is cut, and the most lazy values and ops of
+    /// cancelled gathers that the session keeps before they are computed; 4096 by default, at least 1.
     pub fn tape_nodes_max(mut self, nodes: usize) -> RuntimeBuilder {
         self.config.tape_nodes_max = nodes.max(1);
         self
     }
 
-    /// Bytes that a session's tape may pin before it is cut, and that what it leaves lazy may keep of what it let go
-    /// of; 1 GiB by default.
+    /// The most bytes that a session's tape may keep alive before it is cut, and the most bytes of dropped values that
+    /// its lazy values may keep; 1 GiB by default.
     pub fn tape_bytes_max(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.tape_bytes_max = bytes.max(1);
         self
     }
 
-    /// Recorded ops that may wait, of all sessions together: ops that were sent and have not run, whether or not
-    /// somebody demands them. 16 Mi by default (their records take about 1.5 GB), at least 1.
+    /// The most recorded ops of all sessions that may wait. These are ops that were sent and have not run, whether they
+    /// are demanded or not. 16 Mi by default (their records take about 1.5 GB), at least 1.
     ///
-    /// Recording never waits in async code. Where there is no room, an op's array carries
-    /// [`ErrorKind::Overloaded`](crate::ErrorKind::Overloaded), as does all that is computed from it; nothing is
-    /// recorded for it. [`Session::ready`](crate::Session::ready) waits for room, and the op can be recorded again.
-    /// Programs on threads of their own may be held instead: [`RuntimeBuilder::hold_recording`].
+    /// Recording never waits in async code. If there is no room, an op's array carries
+    /// [`ErrorKind::Overloaded`](crate::ErrorKind::Overloaded), and so do all arrays that are computed from it; nothing
+    /// is recorded for them. [`Session::ready`](crate::Session::ready) waits for room; then the op can be recorded
+    /// again. Programs on threads of their own may be blocked instead: [`RuntimeBuilder::hold_recording`].
     ///
-    /// The default lets a program record a loop of millions of ops far ahead of the devices. A service that wants to
-    /// refuse early sets it to what its devices do in the time that its callers wait. Work that is given up (its
-    /// gathers and its session dropped) leaves at once and makes room. Ops on a tape that was not sent yet count for
-    /// their own session alone: all tapes together may hold more.
+    /// The default lets a program record a loop of millions of ops far ahead of the devices. A service that has to
+    /// refuse work early sets it to the number of ops that its devices compute while a caller waits. Work that is
+    /// cancelled (its gathers and its session are dropped) leaves at once and makes room. Ops on a tape that was not
+    /// sent yet count for their own session alone, so all tapes together may hold more.
     pub fn ops_pending_max(mut self, ops: u64) -> RuntimeBuilder {
         self.config.ops_pending_max = Some(ops.max(1));
         self
     }
 
-    /// As [`RuntimeBuilder::ops_pending_max`], for each session: half of it by default, so that one session that runs
+    /// As [`RuntimeBuilder::ops_pending_max`], for each session; by default half of it, so that a session that runs
     /// ahead leaves room for others.
     pub fn session_ops_pending_max(mut self, ops: u64) -> RuntimeBuilder {
         self.config.session_ops_pending_max = Some(ops.max(1));
         self
     }
 
-    /// Bytes of host memory that waiting work may keep, of all sessions together: its records, and data that the
-    /// program brought and has let go of, which waiting ops still read. The host's budget by default, or 1 GiB where
-    /// that is less. It is looked at before an op is recorded: one op may bring more than is left. Beyond it, as
-    /// [`RuntimeBuilder::ops_pending_max`] says. What the program itself still holds does not count. Where it is set,
-    /// [`RuntimeBuilder::tape_bytes_max`] is no more: what a session leaves lazy that keeps as much is computed.
+    /// The most bytes of host memory that the waiting work of all sessions may keep: its records, and data of the
+    /// program that the program has dropped and that waiting ops still read. By default the host's budget, but at least
+    /// 1 GiB. It is checked before an op is recorded, so one op may take more than is left. Beyond the limit, ops are
+    /// refused as [`RuntimeBuilder::ops_pending_max`] says. Data that the program itself still holds does not count. If
+    /// this is set, [`RuntimeBuilder::tape_bytes_max`] is at most as large: lazy values that keep more than this are
+    /// computed.
     pub fn bytes_pending_max(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.bytes_pending_max = Some(bytes.max(1));
         self
     }
 
-    /// As [`RuntimeBuilder::bytes_pending_max`], for each session: all of it by default.
+    /// As [`RuntimeBuilder::bytes_pending_max`], for each session; by default the same.
     pub fn session_bytes_pending_max(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.session_bytes_pending_max = Some(bytes.max(1));
         self
     }
 
-    /// A thread that records more than there is room for is held until there is some, in place of the error: for
-    /// programs on threads of their own. A session's room is then eight full tapes by default, since running ahead by
-    /// more is of no use. In async code, and on the runtime's own threads, nothing is held all the same.
+    /// Blocks a thread that records more than there is room for until there is room, instead of the error. This is for
+    /// programs on threads of their own. A session's room is then eight full tapes by default, since running further
+    /// ahead has no use. In async code, and on the runtime's own threads, recording is never blocked.
     pub fn hold_recording(mut self) -> RuntimeBuilder {
         self.config.hold_recording = true;
         self
     }
 
-    /// How long `shutdown` waits for work in flight; 30 s by default.
+    /// The longest time that `shutdown` waits for work in flight; 30 s by default.
     pub fn drain(mut self, deadline: Duration) -> RuntimeBuilder {
         self.config.drain_ms = deadline.as_millis().min(u64::MAX as u128) as u64;
         self
     }
 
-    /// How long memory that values have left may lie free before it goes back to the system: 4 s by default,
-    /// `Duration::MAX` keeps it as long as the runtime lives. Of what lay free for half of that time, half goes, again
-    /// and again; where nothing happens at all, all of it has gone after three times as long, on the host and on a GPU,
-    /// and the runtime sleeps. Work that goes on keeps what it uses. [`Stats::bytes_pooled_now`](crate::Stats) and
+    /// How long free memory is kept before it is returned to the system: 4 s by default; `Duration::MAX` keeps it as
+    /// long as the runtime lives. Twice in that time, half of the memory that was unused since the last time is
+    /// returned. If nothing happens at all, all of it is returned after three times as long, on the host and on a GPU,
+    /// and the runtime sleeps. Memory that current work uses is kept. [`Stats::bytes_pooled_now`](crate::Stats) and
     /// `bytes_returned` count it.
     pub fn idle_release(mut self, after: Duration) -> RuntimeBuilder {
         self.config.idle_release = (after < FOREVER).then_some(after);
         self
     }
 
-    /// Faults, limits and holds that a test injects; none by default. With the feature `testing` only.
+    /// Faults, limits and holds that a test injects; none by default. It exists with the feature `testing` only.
     #[cfg(any(test, feature = "testing"))]
     pub fn injection(mut self, injection: crate::injection::Injection) -> RuntimeBuilder {
         self.config.injection = injection;
         self
     }
 
-    /// Opens the devices, but for a GPU that is opened on demand, and starts the runtime, under any executor: the
-    /// opening runs on a thread of its own.
+    /// Opens the devices, except for a GPU that is opened on demand, and starts the runtime. It works under any
+    /// executor, because a separate thread opens the devices.
     ///
     /// # Errors
     /// `ErrorKind::Device` for an unknown or missing device, `ErrorKind::Io` for a timeline that cannot be written.
@@ -293,7 +295,7 @@ impl RuntimeBuilder {
         let config = self.resolve()?;
         let (sender, receiver) = oneshot::channel();
         let thread = std::thread::Builder::new().name("tidemill-open".into());
-        // The runtime's threads speak to the subscriber that is current here.
+        // The runtime's threads send their events to the `tracing` subscriber that is current here.
         let subscriber = tracing::dispatcher::get_default(tracing::Dispatch::clone);
         let open = move || tracing::dispatcher::with_default(&subscriber, || Runtime::open(config));
         thread.spawn(move || drop(sender.send(open())))?;
@@ -309,9 +311,9 @@ impl RuntimeBuilder {
         Runtime::open(self.resolve()?)
     }
 
-    /// The settings, with the environment's device where none was chosen.
+    /// The settings, with the device of the environment if none was chosen.
     fn resolve(mut self) -> Result<Config> {
-        // What a session leaves lazy keeps no more than what may wait of it.
+        // A session's lazy values may keep no more bytes than may wait.
         let Config { bytes_pending_max, session_bytes_pending_max, tape_bytes_max, .. } = &mut self.config;
         let asked = [*bytes_pending_max, *session_bytes_pending_max].into_iter().flatten().min();
         *tape_bytes_max = asked.map_or(*tape_bytes_max, |bytes| bytes.min(*tape_bytes_max));
@@ -338,7 +340,7 @@ impl RuntimeBuilder {
 }
 
 impl Runtime {
-    /// Settings, to start a runtime with.
+    /// The settings with which a runtime is started.
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder::default()
     }
@@ -351,7 +353,7 @@ impl Runtime {
         };
         let (config, counters) = (Arc::new(config), Arc::new(Counters::default()));
         let ring = ring::start(config.clone(), timeline.clone(), counters.clone()).inspect_err(|_| {
-            // A run that never began leaves no file behind, unless there was one.
+            // A start that fails leaves no timeline file behind, unless the file existed before.
             let _ = timeline.finish();
             if let Some(path) = config.timeline.as_ref().filter(|_| !existed) {
                 let _ = std::fs::remove_file(path);
@@ -383,54 +385,53 @@ impl Runtime {
         SessionBuilder::new(self.link.clone(), name)
     }
 
-    /// What was done so far.
+    /// Counters of all work so far.
     pub fn stats(&self) -> Stats {
         self.link.counters.read()
     }
 
-    /// Entries of each table that names sessions, gathers, values or regions, by the table's name.
+    /// The number of entries of each table that names sessions, gathers, values or regions, by the table's name.
     #[cfg(test)]
     pub(crate) fn tables(&self) -> Vec<(&'static str, usize)> {
         let mut tables = self.ring.tables();
-        tables.push(("sessions that ask", self.link.demanding.lock().len()));
+        tables.push(("sessions that demand values", self.link.demanding.lock().len()));
         tables
     }
 
-    /// The devices; the host is always the first. A GPU that was left for later is opened now: the first call may take
-    /// as long as a driver does, and blocks.
+    /// The devices; the host is always the first. A GPU that is opened on demand is opened now: the first call blocks
+    /// for as long as the driver takes.
     pub fn devices(&self) -> &[DeviceInfo] {
         self.link.devices.all()
     }
 
-    /// The timeline's recorder, for a program's own spans; it records nothing unless a path was set.
+    /// The timeline's recorder, for spans of the program. It records nothing unless a path was set.
     pub fn timeline(&self) -> &Timeline {
         &self.link.timeline
     }
 
-    /// Lets the work in flight end (all that was asked for before, polled or not), up to the deadline
-    /// ([`RuntimeBuilder::drain`]), fails what is left with `ErrorKind::Shutdown`, and closes the timeline. The future
-    /// is ready when that is done and the devices' threads have ended, at the latest when the deadline has passed: a
-    /// kernel or a compilation that takes longer is left behind, its result is thrown away, and its thread, its memory
-    /// and the device go when it ends. A new runtime may start at once.
+    /// Lets the work in flight end (everything that was demanded before, polled or not), up to the deadline
+    /// ([`RuntimeBuilder::drain`]); then fails the rest with `ErrorKind::Shutdown`, and closes the timeline. The future
+    /// is ready when that is done and the devices' threads have ended, at the latest at the deadline. A kernel or a
+    /// compilation that takes longer is left running and its result is dropped; its thread, its memory and the device
+    /// are released when it ends. A new runtime may start at once.
     ///
-    /// From its first poll on the shutdown goes on whether or not the future lives; any number of callers may ask for
-    /// it, at once or one after the other, and each is told the same end. What is recorded afterwards fails with
-    /// `ErrorKind::Shutdown`; what is known on the host already, tiny values and what is computed of them at once,
-    /// stays with the program.
+    /// From its first poll on, the shutdown goes on even if the future is dropped. Any number of callers may ask for
+    /// it, and all get the same result. Ops that are recorded afterwards fail with `ErrorKind::Shutdown`. Values that
+    /// are known on the host, and tiny values that are computed from them at once, remain usable.
     ///
     /// # Errors
-    /// `ErrorKind::Io` where the timeline could not be written.
+    /// `ErrorKind::Io` if the timeline could not be written.
     pub fn shutdown(&self) -> impl Future<Output = Result<()>> + Send + use<> {
         let (link, (closer, ended)) = (self.link.clone(), self.ring.closer());
         async move {
             let deadline = Instant::now() + Duration::from_millis(link.config.drain_ms).min(FOREVER);
             link.end();
             let close = move || {
-                // What was asked for and never polled is in flight, too.
+                // Values that were demanded and never polled are in flight, too.
                 link.flush_demanding(deadline);
                 closer.shutdown(deadline);
             };
-            // Thousands of tapes take longer than a task may hold its executor's thread.
+            // Cutting thousands of tapes takes longer than a task may block its executor's thread.
             let thread = std::thread::Builder::new().name("tidemill-close".into());
             if let Err(error) = thread.spawn(close.clone()) {
                 tracing::warn!(target: "tidemill", "a shutdown holds its caller, since there is no thread for it: {error}");
@@ -451,9 +452,9 @@ impl Runtime {
 }
 
 impl Drop for Runtime {
-    /// Asks the runtime to end, and waits for nothing: whatever is under way, gathers that are pending resolve to
-    /// `ErrorKind::Shutdown` in a moment, and threads, memory and devices go behind the batches that have begun. A
-    /// timeline is complete when its file has been closed by then; await [`Runtime::shutdown`] to know.
+    /// Asks the runtime to end, and waits for nothing. Pending gathers resolve to `ErrorKind::Shutdown` soon. Threads,
+    /// memory and devices are released after the batches that have begun. A timeline may be incomplete if the process
+    /// ends before its file is closed; await [`Runtime::shutdown`] to be sure.
     ///
     /// The ring is told by its own `drop`.
     fn drop(&mut self) {

@@ -1,6 +1,6 @@
-//! Values combined into an array at indices: sums, products, extremes.
+//! Scatters: values are combined into an array at indices, as sums, products or extremes.
 //!
-//! In: a base array, indices as `take` and `take_dim` read them, values. Out: recorded ops. Must hold: RUNS-1: values of
+//! In: a base array, indices as for `take` and `take_dim`, values. Out: recorded ops. Must hold: RUNS-1: values of
 //! equal indices are combined in an order that depends on the indices alone.
 
 use super::handle::Array;
@@ -41,10 +41,11 @@ scatters! {
     /// column-major order. There are as many values as indices, or one for all of them; the result has this array's shape
     /// and dtype, to which values are converted.
     ///
-    /// Several values for one element are all added, in an order that depends on the indices alone: the same program
-    /// gives the same bits each time. The error is that of [`Array::sum`] of the element and its values. Integers saturate
-    /// at each step; bools are joined by "or". NaN counts. An index outside of this array is a fault (`ErrorKind::Index`,
-    /// with the gather where indices are not known earlier); another number of values is one of `ErrorKind::Shape`.
+    /// If several values have the same index, all of them are added, in an order that depends on the indices alone: the
+    /// same program gives the same bits each time. The error is that of [`Array::sum`] of the element and its values.
+    /// Integers saturate at each step; bools are combined by "or". NaN is not skipped. An index outside of this array
+    /// is a fault (`ErrorKind::Index`), which the gather returns if the indices are not known earlier; a wrong number
+    /// of values is a fault of `ErrorKind::Shape`.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -70,8 +71,8 @@ scatters! {
     /// # Ok::<(), tidemill::Error>(())
     /// ```
     scatter_add_dim => Add;
-    /// As [`Array::scatter_add`], with products; bools are joined by "and". As a product is made of products of parts, it is
-    /// NaN where one of them underflows to zero and another overflows.
+    /// As [`Array::scatter_add`], with products; bools are combined by "and". A product is computed as products of
+    /// parts, so it is NaN if one of them underflows to zero and another overflows.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -85,8 +86,8 @@ scatters! {
     scatter_mul,
     /// As [`Array::scatter_add_dim`], with products.
     scatter_mul_dim => Mul;
-    /// As [`Array::scatter_add`], with the least of an element and its values; a number wins over NaN, and bools are joined
-    /// by "and".
+    /// As [`Array::scatter_add`], with the least of an element and its values. A number wins over NaN; bools are
+    /// combined by "and".
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -100,8 +101,8 @@ scatters! {
     scatter_min,
     /// As [`Array::scatter_add_dim`], with the least element.
     scatter_min_dim => Min;
-    /// As [`Array::scatter_add`], with the greatest of an element and its values; a number wins over NaN, and bools are
-    /// joined by "or".
+    /// As [`Array::scatter_add`], with the greatest of an element and its values. A number wins over NaN; bools are
+    /// combined by "or".
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -124,7 +125,7 @@ pub(super) struct How {
     pub op: ElementOp,
     /// The method, for faults.
     pub name: &'static str,
-    /// The dimension that indices count along; `None` for linear ones.
+    /// The dimension along which indices count; `None` for linear indices.
     pub dim: Option<usize>,
 }
 
@@ -169,7 +170,7 @@ pub(super) fn scatter(base: &Array, index: &Array, values: &Operand<'_>, how: Ho
             None => r.op(Op::Take { dim: None }, &[base, &places], Meta { dtype: own.dtype, shape: part })?,
         };
         let values = r.binary(op, &elements, &values)?;
-        // The last of equal indices has all values of its element, and wins.
+        // The last of equal indices has the combination of all values, and wins the assignment.
         let by = how.dim.map(|dim| dim as u8);
         r.op(Op::AssignIndex { dim: by }, &[base, &places, &values], own.clone())
     })

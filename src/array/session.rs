@@ -1,7 +1,7 @@
-//! [`Session`]: one program on a runtime. It owns a tape, its random numbers, its share of the devices.
+//! [`Session`]: one program on a runtime, with a tape, random numbers, and a share of the devices of its own.
 //!
-//! Must hold: a session lives as long as a handle of it, an array or a gather of it does; then it closes, after
-//! all that was recorded.
+//! Must hold: a session lives as long as a handle of it, or one of its arrays or gathers. Then it closes, after all
+//! that was recorded.
 
 use super::link::Link;
 use super::tape::{Home, Name};
@@ -12,11 +12,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// One program on a runtime: `Send + Sync`, cheap to clone and to open (ten thousand at once are fine).
+/// One program on a runtime. It is `Send + Sync`, and cheap to clone and to open (ten thousand at once are no problem).
 ///
-/// Arrays are made by a session and stay in it; see [`Array::share`](super::Array::share) for use by another.
-/// Ops of one session run in an order that respects its program, and the same program gives the same bits,
-/// whatever other sessions do.
+/// Arrays belong to the session that makes them; [`Array::share`](super::Array::share) lets another session use them.
+/// Ops of one session run in an order that respects its program. The same program gives the same bits, whatever other
+/// sessions do.
 pub struct Session {
     home: Arc<Home>,
 }
@@ -50,8 +50,8 @@ impl SessionBuilder {
         SessionBuilder { link, name: name.into(), weight: 1, seed: None, stream: 0 }
     }
 
-    /// The seed of its random numbers: the same seed and program give the same numbers, in any session. By
-    /// default, one that follows from the session's number in its runtime.
+    /// The seed of its random numbers: the same seed and program give the same numbers, in any session. The default
+    /// seed follows from the session's number in its runtime.
     pub fn seed(mut self, seed: u64) -> SessionBuilder {
         self.seed = Some(seed);
         self
@@ -77,12 +77,12 @@ impl SessionBuilder {
 }
 
 impl Session {
-    /// What front ends hold in host memory.
+    /// The claims of front ends on host memory.
     pub(crate) fn claims(&self) -> &Arc<HostClaims> {
         &self.home().link.claims
     }
 
-    /// Counts ops that ran, or arrays that stayed, elsewhere than asked for.
+    /// Counts ops that ran, or arrays that stayed, on another device than the program asked for.
     pub(crate) fn ran_elsewhere(&self, reason: &str, ops: u64) {
         self.home().link.counters.ran_elsewhere(reason, ops);
     }
@@ -97,20 +97,21 @@ impl Session {
         &self.home
     }
 
-    /// From now on, every op that this session records carries this mark, and so does the error of one that fails
-    /// ([`Error::mark`](crate::Error::mark)). For front ends, whose users' lines are not lines of Rust; 0 is none.
+    /// Sets the mark that every op carries that this session records from now on. The error of an op that fails carries
+    /// it, too ([`Error::mark`](crate::Error::mark)). Front ends use it, because their users' lines are not lines of
+    /// Rust; 0 means no mark.
     pub fn mark(&self, mark: u64) {
         self.home().mark.store(mark, Ordering::Relaxed);
     }
 
-    /// How the dtypes of an op's operands mix in what this session records from now on; at first, as its runtime's
-    /// builder says ([`RuntimeBuilder::promotion`](super::RuntimeBuilder::promotion)). A script sets its session to
-    /// MATLAB's rules.
+    /// Sets how the dtypes of operands mix in ops that this session records from now on. At first the setting of the
+    /// runtime's builder holds ([`RuntimeBuilder::promotion`](super::RuntimeBuilder::promotion)). A script sets its
+    /// session to MATLAB's rules.
     pub fn set_promotion(&self, promotion: Promotion) {
         self.home().is_strict.store(promotion == Promotion::Strict, Ordering::Relaxed);
     }
 
-    /// Its name, as the timeline shows it.
+    /// The session's name, which the timeline shows.
     pub fn name(&self) -> &str {
         &self.home().name
     }
@@ -120,20 +121,20 @@ impl Session {
         self.home().tape.lock().seed
     }
 
-    /// Where its random numbers stand: the seed, and how many random ops were recorded under it.
+    /// The state of its random numbers: the seed, and the number of random ops that were recorded under it.
     pub fn random_state(&self) -> (u64, u64) {
         let tape = self.home().tape.lock();
         (tape.seed, tape.random_ops)
     }
 
-    /// Puts its random numbers where [`Session::random_state`] said they stood, or to a new seed: `(seed, 0)`. What
-    /// was recorded before keeps its numbers.
+    /// Sets the state of its random numbers to one that [`Session::random_state`] returned, or to the beginning of a
+    /// seed: `(seed, 0)`. Ops that were recorded before keep their numbers.
     pub fn set_random_state(&self, (seed, ops): (u64, u64)) {
         let mut tape = self.home().tape.lock();
         (tape.seed, tape.random_ops) = (seed, ops);
     }
 
-    /// The devices of its runtime, as [`Runtime::devices`](super::Runtime::devices): a GPU that was left for later is
+    /// The devices of its runtime, as [`Runtime::devices`](super::Runtime::devices). A GPU that is opened on demand is
     /// opened now.
     pub fn devices(&self) -> &[DeviceInfo] {
         self.home().link.devices.all()
@@ -144,22 +145,23 @@ impl Session {
         self.home().weight
     }
 
-    /// Sends what was recorded to the scheduler now, without waiting for it. Values that nobody demands are
-    /// still not computed, unless a limit on what a session leaves lazy has been reached.
+    /// Sends the recorded ops to the scheduler now, without waiting for it. Values that are not demanded are still not
+    /// computed, unless a limit on the session's lazy values has been reached.
     pub fn flush(&self) {
         self.home().flush();
     }
 
-    /// Waits until there is room to record a full tape more (4,096 ops by default, or half of what may wait where that
-    /// is less), of this session and over all sessions
-    /// ([`RuntimeBuilder::ops_pending_max`](super::RuntimeBuilder::ops_pending_max)): so many ops are not refused as
-    /// overloaded, unless others take the room first.
+    /// Waits until there is room to record another full tape (4,096 ops by default, or half of the ops that may wait if
+    /// that is less), within the limits of this session and of all sessions
+    /// ([`RuntimeBuilder::ops_pending_max`](super::RuntimeBuilder::ops_pending_max)). This many ops are then not
+    /// refused as overloaded, unless other sessions use the room first.
     pub async fn ready(&self) {
         let home = self.home().clone();
         home.ready(home.link.session_room).await;
     }
 
-    /// Waits until the ring has nearly caught up with this session: for scripts, which gain nothing by being far ahead.
+    /// Waits until the ring has nearly caught up with this session. Scripts call it, because they gain nothing by being
+    /// far ahead.
     pub(crate) async fn caught_up(&self) {
         let home = self.home().clone();
         home.ready(home.link.script_room()).await;
@@ -170,10 +172,10 @@ impl Session {
         self.home().is_closed()
     }
 
-    /// Ends the session now: gathers that are pending fail with `ErrorKind::Cancelled` (but for those whose work is
-    /// with a device already: they are delivered), and so does what is recorded later. Its arrays end with it, also
-    /// those that it shared: other sessions that use one later get `ErrorKind::Ownership`. Without this call a session
-    /// ends by itself with its last handle, array and gather.
+    /// Ends the session now. Pending gathers fail with `ErrorKind::Cancelled`, except those whose work a device has
+    /// already, which are delivered. Ops that are recorded later fail with the same error. The session's arrays end
+    /// with it, also those that it shared: other sessions that use one later get `ErrorKind::Ownership`. Without this
+    /// call a session ends with its last handle, array and gather.
     pub fn close(&self) {
         self.home().close();
     }

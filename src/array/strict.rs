@@ -1,9 +1,8 @@
-//! `Promotion::Strict`: what would lose digits or range when dtypes mix is refused.
+//! `Promotion::Strict`: refuses mixes of dtypes that would lose digits or range.
 //!
 //! In: an op's operands, or the dtypes of a conversion that an op makes by itself. Out: nothing, or an error that names
-//! both dtypes and the cast to write.
-//! Must hold: STRICT-1: what is accepted is computed as by `Promotion::Matlab`; nothing here changes a value. STRICT-2:
-//! an op that MATLAB's rules refuse keeps their error.
+//! both dtypes and the cast to write. Must hold: STRICT-1: accepted ops are computed as by `Promotion::Matlab`; this
+//! module changes no value. STRICT-2: an op that MATLAB's rules refuse keeps their error.
 
 use super::handle::Array;
 use super::operand::{Kind, Operand};
@@ -16,7 +15,7 @@ use smallvec::SmallVec;
 use std::sync::atomic::Ordering;
 
 impl Home {
-    /// Whether dtypes mix only where nothing is lost.
+    /// Whether dtypes mix only if nothing is lost.
     pub(super) fn is_strict(&self) -> bool {
         self.is_strict.load(Ordering::Relaxed)
     }
@@ -34,8 +33,8 @@ fn holds(to: DType, from: DType) -> bool {
     }
 }
 
-/// Whether a plain number beside an array keeps its value in `dtype`: a whole one exactly, another one up to rounding
-/// where `dtype` is a float. Arrays fit.
+/// Whether a plain number beside an array keeps its value in `dtype`. A whole number must be exact; another number may
+/// be rounded if `dtype` is a float. For arrays the result is true.
 pub(super) fn fits(dtype: DType, operand: &Operand<'_>) -> bool {
     let number = match operand.0 {
         Kind::Number(number) => number,
@@ -64,13 +63,13 @@ pub(super) fn fits(dtype: DType, operand: &Operand<'_>) -> bool {
     }
 }
 
-/// Looks at the operands of an elementwise op.
+/// Checks the operands of an elementwise op.
 ///
 /// # Errors
-/// `ErrorKind::DType` where the op would lose digits or range of one of them.
+/// `ErrorKind::DType` if the op would lose digits or range of one of them.
 pub(super) fn check(op: ElementOp, operands: &[Operand<'_>]) -> Result<()> {
     let rule = op.info().rule;
-    // Select's mask is no value.
+    // The mask of `Select` does not take part in the mix of dtypes.
     let values = match rule {
         DTypeRule::Test | DTypeRule::Logic | DTypeRule::Cast => return Ok(()),
         DTypeRule::Select => operands.get(1..).unwrap_or_default(),
@@ -81,7 +80,7 @@ pub(super) fn check(op: ElementOp, operands: &[Operand<'_>]) -> Result<()> {
     let to = if rule == DTypeRule::Comparison { signature.compute } else { signature.result };
     let dtypes: SmallVec<[DType; 3]> =
         values.iter().filter_map(Operand::array).filter_map(|array| array.dtype().ok()).collect();
-    // An i64 and a float are compared as the numbers that they are.
+    // An i64 and a float are compared exactly.
     let is_exact = rule == DTypeRule::Comparison && dtypes.contains(&DType::I64);
     for (&dtype, operand) in dtypes.iter().zip(values.iter().filter(|operand| operand.array().is_some())) {
         if !(holds(to, dtype) || is_exact && to == DType::F64) {
@@ -90,7 +89,7 @@ pub(super) fn check(op: ElementOp, operands: &[Operand<'_>]) -> Result<()> {
         }
     }
     for operand in values.iter().filter(|operand| operand.array().is_none()) {
-        // Beside integers, a comparison is computed in what holds both.
+        // Beside integers, a comparison is computed in a dtype that holds both.
         if !(fits(to, operand) || rule == DTypeRule::Comparison && to != DType::F32) {
             let other = dtypes.first().map(|dtype| dtype.name());
             return Err(refused(&name(operand), other, to, None));
@@ -99,7 +98,7 @@ pub(super) fn check(op: ElementOp, operands: &[Operand<'_>]) -> Result<()> {
     Ok(())
 }
 
-/// An operand, in an error's words.
+/// The name of an operand in an error.
 fn name(operand: &Operand<'_>) -> String {
     match &operand.0 {
         Kind::Number(number @ Scalar::I64(_)) => format!("the whole number {number}"),
@@ -109,7 +108,8 @@ fn name(operand: &Operand<'_>) -> String {
     }
 }
 
-/// The error of an operand that would lose digits or range as `to`: an array of dtype `own`, or a plain number (`None`).
+/// The error of an operand that would lose digits or range as `to`: an array of dtype `own`, or a plain number
+/// (`None`).
 fn refused(losing: &str, beside: Option<&str>, to: DType, own: Option<DType>) -> Error {
     let beside = beside.map_or_else(String::new, |beside| format!(" beside {beside}"));
     let advice = match (own, to) {
@@ -123,10 +123,10 @@ fn refused(losing: &str, beside: Option<&str>, to: DType, own: Option<DType>) ->
     Error::new(ErrorKind::DType, message)
 }
 
-/// Looks at a conversion that an op makes by itself, as a sum of integers in f64 does.
+/// Checks a conversion that an op makes by itself, such as the sum of integers in f64.
 ///
 /// # Errors
-/// `ErrorKind::DType` where it would lose digits or range.
+/// `ErrorKind::DType` if it would lose digits or range.
 pub(super) fn converted(home: &Home, from: DType, to: DType) -> Result<()> {
     match home.is_strict() && !holds(to, from) {
         true => Err(refused(from.name(), None, to, Some(from))),
@@ -134,7 +134,7 @@ pub(super) fn converted(home: &Home, from: DType, to: DType) -> Result<()> {
     }
 }
 
-/// Looks at a value that is written into an array of `to`.
+/// Checks a value that is written into an array of dtype `to`.
 ///
 /// # Errors
 /// As [`converted`].
@@ -149,11 +149,11 @@ pub(super) fn written(home: &Home, value: &Operand<'_>, to: DType) -> Result<()>
     }
 }
 
-/// Makes an f64 of every number above `i64::MAX` (OPERAND-1). Comparisons, logic and tests may take it beside any array.
+/// Converts every number above `i64::MAX` to f64 (OPERAND-1). Comparisons, logic and tests accept it beside any array.
 ///
 /// # Errors
-/// `ErrorKind::DType` where another op has an array of integers; where promotion is strict, also where it has one of
-/// floats that do not hold the number.
+/// `ErrorKind::DType` if another op has an array of integers; if promotion is strict, also if it has an array of floats
+/// that do not hold the number.
 pub(super) fn settle(op: ElementOp, operands: &mut [Operand<'_>]) -> Result<()> {
     if !operands.iter().any(|operand| matches!(operand.0, Kind::Beyond(_))) {
         return Ok(());

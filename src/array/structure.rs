@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// Arrays joined in one node; more are joined in a tree, so that a kernel's bindings suffice.
+/// The most arrays that one node joins. More arrays are joined in a tree, so that a kernel has enough bindings.
 const JOIN_FAN_IN: usize = 4;
 
 impl Array {
@@ -39,7 +39,7 @@ impl Array {
     }
 
     /// Dimension `d` of the result is dimension `perm[d]` of this array. `perm` names every dimension of the array
-    /// once; it may name more, of extent 1, which are new ones then.
+    /// once; it may name more, which become new ones of extent 1.
     #[track_caller]
     pub fn permute(&self, perm: &[usize]) -> Array {
         let at = Location::caller();
@@ -49,7 +49,7 @@ impl Array {
         })
     }
 
-    /// The first two dimensions exchanged, per page.
+    /// The first two dimensions exchanged, for each page.
     #[track_caller]
     pub fn transpose(&self) -> Array {
         let at = Location::caller();
@@ -65,9 +65,9 @@ impl Array {
         self.transpose()
     }
 
-    /// A part: `x.slice((0..10, 0))`, `x.slice((.., step(.., -1)))`. Indices are 0-based; an integer keeps its
-    /// dimension, with one element; dimensions that are not named are taken whole. A range or step without a
-    /// tuple counts elements in column-major order: `x.slice(0..10)` is a column of the first ten.
+    /// A part: `x.slice((0..10, 0))`, `x.slice((.., step(.., -1)))`. Indices are 0-based. An integer keeps its
+    /// dimension, with one element; dimensions that are not named are taken whole. A range or step outside of a tuple
+    /// selects elements in column-major order: `x.slice(0..10)` is a column of the first ten.
     #[track_caller]
     pub fn slice(&self, slices: impl Slices) -> Array {
         let at = Location::caller();
@@ -108,7 +108,7 @@ impl Array {
         })
     }
 
-    /// Extents of 1 grown to `shape`.
+    /// The array expanded to `shape`: extents of 1 grow.
     #[track_caller]
     pub fn broadcast_to(&self, shape: impl IntoShape) -> Array {
         let at = Location::caller();
@@ -126,19 +126,20 @@ impl Array {
         derive(&[self], "circshift", at, |home, metas| moved_around(home, self, &metas[0].shape, shifts, at))
     }
 
-    /// The lower triangle of each page up to diagonal `k`, the rest zero.
+    /// The lower triangle of each page up to diagonal `k`; the rest is zero.
     #[track_caller]
     pub fn tril(&self, k: i64) -> Array {
         self.triangle(false, k, Location::caller())
     }
 
-    /// The upper triangle of each page from diagonal `k`, the rest zero.
+    /// The upper triangle of each page from diagonal `k` on; the rest is zero.
     #[track_caller]
     pub fn triu(&self, k: i64) -> Array {
         self.triangle(true, k, Location::caller())
     }
 
-    /// A matrix's `k`-th diagonal as a column; of a vector, the square matrix that has it there.
+    /// The `k`-th diagonal of a matrix as a column; for a vector, the square matrix with the vector on its `k`-th
+    /// diagonal.
     #[track_caller]
     pub fn diag(&self, k: i64) -> Array {
         let at = Location::caller();
@@ -157,35 +158,35 @@ impl Array {
         })
     }
 
-    /// The matrix product, per page: `[m, k, ..]` times `[k, n, ..]`. Integers and bools are multiplied in f64;
-    /// a transposed operand is read in place.
+    /// The matrix product of each page: `[m, k, ..]` times `[k, n, ..]`. Integers and bools are multiplied in f64; a
+    /// transposed operand is read in place.
     #[track_caller]
     pub fn matmul(&self, other: &Array) -> Array {
         matmul(self, other, Location::caller())
     }
 
-    /// As [`Array::matmul`], or why it cannot be recorded.
+    /// As [`Array::matmul`], or the error that prevents recording it.
     ///
     /// # Errors
-    /// The first operand's fault; `ErrorKind::Shape` where the shapes do not fit.
+    /// The first operand's fault; `ErrorKind::Shape` if the shapes do not fit.
     #[track_caller]
     pub fn try_matmul(&self, other: &Array) -> Result<Array> {
         self.matmul(other).checked()
     }
 
-    /// As [`Array::reshape`], or why it cannot be recorded.
+    /// As [`Array::reshape`], or the error that prevents recording it.
     ///
     /// # Errors
-    /// The array's fault; `ErrorKind::Shape` where the numbers of elements differ.
+    /// The array's fault; `ErrorKind::Shape` if the numbers of elements differ.
     #[track_caller]
     pub fn try_reshape(&self, shape: impl IntoShape) -> Result<Array> {
         self.reshape(shape).checked()
     }
 
-    /// As [`Array::slice`], or why it cannot be recorded.
+    /// As [`Array::slice`], or the error that prevents recording it.
     ///
     /// # Errors
-    /// The array's fault; `ErrorKind::Index` where a bound lies outside.
+    /// The array's fault; `ErrorKind::Index` if a bound lies outside.
     #[track_caller]
     pub fn try_slice(&self, slices: impl Slices) -> Result<Array> {
         self.slice(slices).checked()
@@ -198,7 +199,7 @@ impl Array {
         if is_as_it_is && own.shape.axes() == shape.axes() {
             return self.clone();
         }
-        // The elements stay where they are; the result has other axes.
+        // The elements stay in place; only the axes of the result differ.
         let view = if is_as_it_is { View::Reshape } else { view };
         let meta = Meta { dtype: own.dtype, shape };
         node(home, Op::View(view), &[Input::Array(self)], meta, at)
@@ -214,7 +215,7 @@ impl Array {
         Ok(self.view(home, View::Slice(dims.as_slice().into()), shape, at))
     }
 
-    /// `len` elements of one dimension from `start`.
+    /// `len` elements of one dimension, from `start` on.
     pub(crate) fn slice_dim(&self, home: &Arc<Home>, dim: usize, start: usize, len: usize, at: At) -> Result<Array> {
         let shape = &self.meta()?.shape;
         if (start, len) == (0, shape.dim(dim)) {
@@ -229,7 +230,7 @@ impl Array {
         self.sliced(home, dims, at)
     }
 
-    /// A triangle of each page, the rest zero.
+    /// A triangle of each page; the rest is zero.
     pub(super) fn triangle(&self, upper: bool, diagonal: i64, at: At) -> Array {
         derive(&[self], if upper { "triu" } else { "tril" }, at, |home, metas| {
             Ok(node(home, Op::Triangle { upper, diagonal }, &[Input::Array(self)], metas[0].clone(), at))
@@ -237,7 +238,7 @@ impl Array {
     }
 }
 
-/// The matrix product, per page.
+/// The matrix product of each page.
 pub(super) fn matmul(a: &Array, b: &Array, at: At) -> Array {
     derive(&[a, b], "matmul", at, |home, metas| {
         let shape = rules::multiplied(&metas[0].shape, &metas[1].shape)?;
@@ -250,19 +251,19 @@ pub(super) fn matmul(a: &Array, b: &Array, at: At) -> Array {
     })
 }
 
-/// The order of dimensions in which the first two are exchanged.
+/// The order of dimensions for `permute` that exchanges the first two.
 pub(super) fn transposed_order(shape: &Shape) -> SmallVec<[usize; 4]> {
     let mut order: SmallVec<[usize; 4]> = (0..shape.axes()).collect();
     order.swap(0, 1);
     order
 }
 
-/// Every dimension whole.
+/// A slice that takes every dimension whole.
 pub(crate) fn whole(shape: &Shape) -> SmallVec<[SliceDim; 4]> {
     shape.dims().iter().map(|&len| SliceDim { start: 0, step: 1, len }).collect()
 }
 
-/// The elements of an array of a shape moved by `shifts[d]` places along dimension `d`, around the end.
+/// The elements of an array moved by `shifts[d]` places along dimension `d`, around the end; `shape` is the array's.
 pub(crate) fn moved_around(home: &Arc<Home>, array: &Array, shape: &Shape, shifts: &[i64], at: At) -> Result<Array> {
     let shifts = rules::shifts(shape, shifts)?;
     if shifts.iter().all(|&shift| shift == 0) {
@@ -277,13 +278,13 @@ pub(crate) fn zeros(home: &Arc<Home>, meta: Meta, at: At) -> Array {
     node(home, Op::Fill, &[Input::Number(zero)], meta, at)
 }
 
-/// Arrays joined along a dimension, one of theirs or the next, which is new; all other extents must agree (0x0 arrays
-/// are skipped). Of mixed dtypes, the first integer class wins, then f32, then f64.
+/// Joins arrays along one of their dimensions, or along the next one, which is new. All other extents must be equal
+/// (0x0 arrays are skipped). If dtypes differ, the first integer class wins, then f32, then f64.
 ///
 /// # Errors
-/// `ErrorKind::Argument` for an empty list, `ErrorKind::Index` for a dimension beyond those, `ErrorKind::Shape` for arrays
-/// that do not fit together. An operand's own fault is carried on by the array, as operators do: whether it is known by
-/// now is a matter of time.
+/// `ErrorKind::Argument` for an empty list, `ErrorKind::Index` for a dimension beyond those, `ErrorKind::Shape` for
+/// arrays that do not fit together. The fault of an operand is not returned here, but carried by the result, as by
+/// operators, because it depends on timing whether the fault is known already.
 #[track_caller]
 pub fn cat(dim: usize, arrays: &[&Array]) -> Result<Array> {
     let at = Location::caller();
@@ -309,7 +310,7 @@ pub fn cat(dim: usize, arrays: &[&Array]) -> Result<Array> {
     joined.map_err(|error| error.with_op("cat").with_location(at))
 }
 
-/// Arrays with elements, joined along a dimension by ops of a few arrays each.
+/// Joins arrays with elements along a dimension, by ops of a few arrays each.
 pub(super) fn join(home: &Arc<Home>, dim: usize, mut parts: Vec<Array>, meta: Meta, at: At) -> Result<Array> {
     while parts.len() > 1 {
         let mut next = Vec::with_capacity(parts.len().div_ceil(JOIN_FAN_IN));
@@ -325,7 +326,7 @@ pub(super) fn join(home: &Arc<Home>, dim: usize, mut parts: Vec<Array>, meta: Me
         parts = next;
     }
     let Some(joined) = parts.pop() else { return Ok(zeros(home, meta, at)) };
-    // One array that is joined along a new dimension gets that dimension, too.
+    // A single array that is joined along a new dimension gets that dimension here.
     Ok(joined.view(home, View::Reshape, meta.shape, at))
 }
 

@@ -4,16 +4,16 @@
 //! Invariants:
 //! - TAPE-1: records leave in the order in which the program made them, and segments in the order of their cuts
 //!   (the event is sent under the lock).
-//! - TAPE-2: where a tape is cut for a demand or a limit depends on this session's program order alone: on counts of
-//!   nodes and bytes of this tape, on polls and evals, never on time or on the ring; an op for which there is no room
-//!   (`room.rs`) is refused, and changes nothing. Where a writer waits for memory that others hold, it is cut then, and
-//!   what is held is computed: going on comes before fusing.
-//! - TAPE-3: a foreign array used by a record is held until that record's segment has been sent, so that its own
-//!   session's `Dropped` record reaches the scheduler later.
-//! - TAPE-4: nothing of the user's (arrays of other sessions, futures, spans) is dropped under the lock.
-//! - TAPE-5: a session is made known to the ring before its first segment, and its end only if there was one: a
-//!   thousand programs that compute all they want in host memory cost the ring nothing.
-//! - TAPE-6: recording waits for nobody, but on a thread of the program's own, where its settings ask for that.
+//! - TAPE-2: only this session's program order decides where a tape is cut for a demand or a limit: counts of nodes and
+//!   bytes of this tape, polls and evals, never time or the ring. An op for which there is no room (`room.rs`) is
+//!   refused, and changes nothing. There is one exception: while a writer waits for memory that others hold, the tape
+//!   is cut at once, so that this memory becomes free, even if less is fused.
+//! - TAPE-3: an array of another session that a record uses is kept until that record's segment has been sent, so that
+//!   its own session's `Dropped` record reaches the scheduler later.
+//! - TAPE-4: no object of the user (arrays of other sessions, futures, spans) is dropped under the lock.
+//! - TAPE-5: the ring is told of a session before its first segment, and of its end only if there was a segment. A
+//!   thousand programs that compute everything in host memory cost the ring nothing.
+//! - TAPE-6: recording never waits, except on a thread of the program's own, if its settings ask for that.
 
 use super::handle::{Array, UNRECORDED};
 use super::link::Link;
@@ -38,22 +38,23 @@ use std::panic::Location;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
-/// Bytes that drops alone may hold back when no op is on the tape: sending them costs no fusion.
+/// The most bytes that drops alone hold back while no op is on the tape. Sending them then costs no fusion.
 const IDLE_DROP_BYTES_MAX: u64 = 256 << 10;
-/// Records that drops alone may pile up when no op is on the tape.
+/// The most records of drops while no op is on the tape.
 const IDLE_RECORDS_MAX: usize = 256;
 
-/// A session, as its arrays see it. Lives as long as the session's handle, an array or a gather of it does.
+/// The state of a session that its arrays share. It lives as long as the session's handle, or one of its arrays or
+/// gathers.
 ///
-/// It begins cache lines of its own (two, which processors fetch together): sessions that were opened one after the
-/// other run on different cores, and a script marks its session with every statement.
+/// It begins on cache lines of its own (two, which processors fetch together), because sessions that were opened one
+/// after the other run on different cores, and a script marks its session at every statement.
 #[repr(align(128))]
 pub(crate) struct Home {
     /// Its id.
     pub id: SessionId,
     /// Its name.
     pub name: Name,
-    /// Handles of the user's, apart from the arrays' hold on the session.
+    /// The user's handles of the session. Arrays also keep the state alive, but do not count.
     pub users: AtomicUsize,
     /// Its share of the devices.
     pub weight: u32,
@@ -61,27 +62,27 @@ pub(crate) struct Home {
     pub stream: u64,
     /// The runtime.
     pub link: Arc<Link>,
-    /// Counts what waits; made when the ring is to hear of the session.
+    /// Counts the work that waits; made when the ring is told of the session.
     pub(super) gate: OnceLock<Arc<Gate>>,
     /// The tape.
     pub tape: Mutex<Tape>,
-    /// A setting, where every op reads it.
+    /// The setting of the runtime, copied here because every op reads it.
     pub fold_elements_max: usize,
-    /// `Promotion::Strict`.
+    /// Whether promotion is `Promotion::Strict`.
     pub is_strict: AtomicBool,
-    /// Ops that the tape holds before it is cut.
+    /// The ops that the tape holds before it is cut.
     pub(super) nodes_max: usize,
     /// The watches of this session (`Session::watch`), which note recorded ops so that gradients can be computed.
     pub watches: Watches,
     /// `Session::mark`.
     pub mark: AtomicU64,
-    /// Its futures of upload writers, which wait for what is let go of.
+    /// The number of futures of upload writers that wait for memory to become free.
     pub uploads_awaited: AtomicU32,
-    /// Bytes that the tape pins before it is cut.
+    /// The bytes that the tape keeps alive before it is cut.
     bytes_max: u64,
 }
 
-/// A session's name; a short one lies beside the session's other fields.
+/// A session's name; a short one is stored inside of the session.
 pub(crate) struct Name(SmallVec<[u8; 24]>);
 
 impl From<&str> for Name {
@@ -94,7 +95,7 @@ impl Deref for Name {
     type Target = str;
 
     fn deref(&self) -> &str {
-        // It was a text.
+        // The bytes were made from a `str`.
         std::str::from_utf8(&self.0).unwrap_or_default()
     }
 }
@@ -102,43 +103,43 @@ impl Deref for Name {
 /// The records since the last cut, and their counts.
 pub(crate) struct Tape {
     records: Records,
-    /// Ops among them.
+    /// The number of ops among the records.
     pub(super) nodes: usize,
-    /// Ops that it may hold before room is looked for, or the tape is cut.
+    /// The number of ops that the tape may hold before room is computed again, or the tape is cut.
     pub(super) nodes_allowed: usize,
-    /// Bytes of values that are kept only because their `Dropped` record is still here.
+    /// Bytes of values that are kept only because the tape still holds their `Dropped` record.
     pinned_bytes: u64,
-    /// Those among them that the program brought.
+    /// The part of `pinned_bytes` that is data of the program.
     brought_bytes: u64,
-    /// Gathers that are demanded in it.
+    /// Gathers whose demands are on the tape.
     demands: SmallVec<[GatherId; 2]>,
     /// The next value's number.
     next_index: u64,
-    /// How many cuts were made.
+    /// The number of cuts so far.
     pub segment: u64,
     /// Philox's key.
     pub seed: u64,
-    /// How many random ops were recorded under this seed: the next one's number.
+    /// The number of random ops that were recorded under this seed, which is the next one's number.
     pub random_ops: u64,
-    /// TAPE-3.
+    /// Arrays of other sessions that records use (TAPE-3).
     foreign: Vec<Array>,
     pub(super) closed: bool,
-    /// Whether the link knows that it asks for values.
+    /// Whether the link lists this session as one that demands values.
     demanding: bool,
     /// TAPE-5: whether the ring knows the session.
     announced: bool,
     /// When the first record of this segment was made.
     started_ns: u64,
-    /// The program's span in which something of this segment was last asked for.
+    /// The program's span in which a value of this segment was last demanded.
     caller: Caller,
 }
 
-/// Objects of the program's that a cut took out of the tape. They are dropped once the lock is released (TAPE-4).
+/// Objects of the program that a cut took out of the tape. They are dropped after the lock is released (TAPE-4).
 #[derive(Default)]
 #[must_use]
-pub(crate) struct After {
+pub(crate) struct TakenOut {
     foreign: Vec<Array>,
-    /// The span in which something of the segment was asked for, where it was cut in another one.
+    /// The span in which a value of the segment was demanded, if the cut happened in another one.
     caller: Caller,
 }
 
@@ -146,14 +147,14 @@ pub(crate) struct After {
 pub(crate) struct Demand {
     /// The gather.
     pub gather: GatherId,
-    /// Its future side.
+    /// Its future's end of the channel.
     pub promise: Promise,
     /// The segment in which it was recorded.
     pub segment: u64,
 }
 
 impl Home {
-    /// Opens a session on a runtime. The ring hears of it with its first segment (TAPE-5).
+    /// Opens a session on a runtime. The ring is told of it with its first segment (TAPE-5).
     pub fn open(link: Arc<Link>, name: Name, weight: u32, seed: Option<u64>, stream: u64) -> Arc<Home> {
         let id = link.next_session();
         link.timeline.name_session(id, &name);
@@ -177,8 +178,8 @@ impl Home {
             caller: Caller::default(),
         };
         let fold_elements_max = link.config.fold_elements_max;
-        // What waits on a tape counts for its session: a tape is cut before it takes more than half of the room by
-        // itself, so that there is room for as much again once all that was sent has run.
+        // Ops on a tape count for their session. So a tape is cut before it takes more than half of the room, so that
+        // there is room for as much again once everything that was sent has run.
         let most = usize::try_from((link.session_room.nodes / 2).max(1)).unwrap_or(usize::MAX);
         let nodes_max = link.config.tape_nodes_max.max(1).min(most);
         let tape = Mutex::new(tape);
@@ -202,17 +203,17 @@ impl Home {
         })
     }
 
-    /// Its gate.
+    /// The session's gate.
     pub fn gate(&self) -> &Arc<Gate> {
         self.gate.get_or_init(|| Arc::new(Gate::new(self.link.total.clone())))
     }
 
-    /// A line of the program, with the mark that the session has now.
+    /// A source line of the program, with the session's current mark.
     pub fn site(&self, location: &'static Location<'static>) -> Site {
         Site { location, mark: self.mark.load(Ordering::Relaxed) }
     }
 
-    /// Puts an op on the tape; the value's number.
+    /// Puts an op on the tape; returns the value's number.
     #[inline]
     pub fn push_op(
         &self,
@@ -243,17 +244,18 @@ impl Home {
         Ok(index)
     }
 
-    /// Whether ops can be recorded at all.
+    /// Checks that ops can be recorded at all.
     ///
     /// # Errors
-    /// `ErrorKind::Cancelled` where the session was closed; `ErrorKind::Shutdown` where the runtime was.
+    /// `ErrorKind::Cancelled` if the session was closed; `ErrorKind::Shutdown` if the runtime was shut down.
     pub fn is_open(&self) -> Result<()> {
         self.link.is_open()?;
         let tape = self.tape.lock();
         if tape.closed { Err(closed()) } else { Ok(()) }
     }
 
-    /// A lazy value is pinned to a device: the work that makes it, unless that is cut already.
+    /// Records that a lazy value is pinned to a device. The work that computes it runs there, unless that is cut
+    /// already.
     pub fn pin(&self, value: ValueId, device: DeviceId) {
         let mut tape = self.tape.lock();
         if !tape.closed {
@@ -262,30 +264,31 @@ impl Home {
         }
     }
 
-    /// Locks the tape for an op, and cuts it before if it is full: before every push, so that what the program lets go
-    /// of behind the last op is known with it, as that a variable has another value by then.
+    /// Locks the tape for an op, and cuts it first if it is full. A full tape is cut only before the next op, so that
+    /// the segment also holds the drops that follow its last op, as when a variable is assigned again.
     ///
     /// # Errors
-    /// `ErrorKind::Overloaded` where too much waits: nothing is to be recorded.
+    /// `ErrorKind::Overloaded` if too much work waits: the op must not be recorded.
     #[inline]
-    pub fn begin_op(&self) -> Result<(MutexGuard<'_, Tape>, After)> {
+    pub fn begin_op(&self) -> Result<(MutexGuard<'_, Tape>, TakenOut)> {
         let tape = self.tape.lock();
-        if tape.nodes < tape.nodes_allowed { Ok((tape, After::default())) } else { self.find_room(tape) }
+        if tape.nodes < tape.nodes_allowed { Ok((tape, TakenOut::default())) } else { self.find_room(tape) }
     }
 
-    /// Ends a push, with what the cut before it left to do: cuts where too many bytes are pinned, gives the tape back,
-    /// and does what must not be done under its lock.
+    /// Ends the push of an op: cuts the tape if it keeps too many bytes alive, releases the lock, and drops the objects
+    /// of this cut and of the one before (TAPE-4).
     #[inline]
-    pub fn end_push(&self, mut tape: MutexGuard<'_, Tape>, before: After) {
+    pub fn end_push(&self, mut tape: MutexGuard<'_, Tape>, before: TakenOut) {
         let after = match tape.pinned_bytes > self.bytes_max {
             true => self.cut(&mut tape, CutReason::ByteLimit),
-            false => After::default(),
+            false => TakenOut::default(),
         };
         drop(tape);
         drop((before, after));
     }
 
-    /// The last handle of a recorded value is gone. `bytes`: what it holds apart from the tape.
+    /// Called when the last handle of a recorded value is dropped. `bytes`: the bytes of the value, apart from the
+    /// tape.
     pub fn dropped(&self, index: u64, recorded_in: u64, bytes: u64, source: bool) {
         let mut tape = self.tape.lock();
         if tape.closed {
@@ -307,15 +310,16 @@ impl Home {
         }
     }
 
-    /// The handle `array`, which the caller lets go of in a moment, is let go of now, if it is the last of a value of
-    /// this session: what a program writes in one expression takes the lock once an op, not again for each temporary.
+    /// Called for a handle that the caller drops in a moment. If it is the last handle of a value of this session, the
+    /// value's end is recorded now. So the temporaries of an expression take no lock of their own beside that of the
+    /// op.
     #[inline]
     pub fn let_go(&self, tape: &mut Tape, array: &Array) {
         let value = &array.0;
         if !std::ptr::eq(&*value.home, self) || Arc::strong_count(value) != 1 || Arc::weak_count(value) != 0 {
             return;
         }
-        // Whoever held the others has done with them.
+        // The threads that held the other handles have finished with the value.
         fence(Ordering::Acquire);
         let index = value.index.load(Ordering::Relaxed);
         if index != UNRECORDED {
@@ -358,8 +362,7 @@ impl Home {
         self.cut_and_release(self.tape.lock(), CutReason::Flush);
     }
 
-    /// Sees to it that what the session has not computed, and what it let go of, holds no memory that a writer waits
-    /// for.
+    /// Has the session's lazy values and dropped values free the memory that a writer waits for.
     pub fn make_room(&self) {
         self.cut_and_release(self.tape.lock(), CutReason::Room);
     }
@@ -372,11 +375,11 @@ impl Home {
         }
     }
 
-    /// A gather's future was dropped unresolved.
-    /// `uncut`: the segment that holds its demand, unless that is known to be cut.
+    /// Called when a gather's future was dropped unresolved. `uncut`: the segment that holds its demand, unless that is
+    /// known to be cut.
     pub fn cancel(&self, gather: GatherId, uncut: Option<u64>) {
-        // Before the event: the ring forgets the cancel of a gather that it has not met, and asks the table when it
-        // does.
+        // This comes before the event, because the ring forgets the cancel of a gather that it has not seen yet, and
+        // asks the table when it sees the gather.
         self.link.gathers.forget(gather);
         let mut tape = self.tape.lock();
         if uncut == Some(tape.segment) && !tape.closed {
@@ -386,12 +389,12 @@ impl Home {
         }
     }
 
-    /// Whether it was closed.
+    /// Whether the session was closed.
     pub fn is_closed(&self) -> bool {
         self.tape.lock().closed
     }
 
-    /// Ends the session: what is recorded is sent, what comes later is refused.
+    /// Ends the session: recorded ops are sent, later ones are refused.
     pub fn close(&self) {
         let mut tape = self.tape.lock();
         if tape.closed {
@@ -409,8 +412,8 @@ impl Home {
         }
     }
 
-    /// Throws away what is recorded where the ring never heard of the session: nobody can ask for it any more. A request
-    /// that is refused for want of room costs the ring nothing.
+    /// Drops the records if the ring was never told of the session, because no other thread can ask for them any more.
+    /// So a request that is refused for lack of room costs the ring nothing.
     fn forget_unheard(&mut self) {
         let tape = self.tape.get_mut();
         if tape.announced {
@@ -424,19 +427,19 @@ impl Home {
         tape.foreign.clear();
     }
 
-    /// Cuts the tape, gives it back, and does what must not be done under its lock.
+    /// Cuts the tape, releases the lock, and drops the objects of the cut (TAPE-4).
     fn cut_and_release(&self, mut tape: MutexGuard<'_, Tape>, why: CutReason) {
-        let After { foreign, caller } = self.cut(&mut tape, why);
+        let TakenOut { foreign, caller } = self.cut(&mut tape, why);
         drop(tape);
         drop((foreign, caller));
     }
 
     #[cold]
-    pub(super) fn cut(&self, tape: &mut Tape, why: CutReason) -> After {
-        // Where memory is waited for, what was sent before is meant as well.
+    pub(super) fn cut(&self, tape: &mut Tape, why: CutReason) -> TakenOut {
+        // If a writer waits for memory, the cut also concerns segments that were sent before.
         let means_more = why == CutReason::Room && tape.announced;
         if tape.closed || (tape.records.is_empty() && !means_more) {
-            return After::default();
+            return TakenOut::default();
         }
         let mut records = tape.records.take();
         let nodes = std::mem::take(&mut tape.nodes) as u64;
@@ -446,13 +449,13 @@ impl Home {
         homes.sort_unstable();
         homes.dedup();
         records.summary = Summary { nodes, pinned_bytes, demands: std::mem::take(&mut tape.demands), homes };
-        // Room is looked for by the next op.
+        // The next op computes the room again.
         tape.nodes_allowed = 0;
         tape.segment += 1;
         if !std::mem::replace(&mut tape.announced, true) {
             (self.link.register_gate)(self.id, self.gate().clone());
             let (session, name, weight) = (self.id, Arc::from(&*self.name), self.weight);
-            // The segment wakes the ring.
+            // No wake-up is needed for this event: the segment that follows wakes the ring.
             let _ = self.link.events.put(SchedulerEvent::SessionOpened { session, name, weight });
         }
         self.gate().enter(nodes, brought_bytes);
@@ -461,19 +464,19 @@ impl Home {
         let mut caller = std::mem::take(&mut tape.caller);
         let before = caller.replace(Caller::current());
         self.link.timeline.callers().cut(self.id, at_ns, caller);
-        // TAPE-1: under the lock.
+        // TAPE-1: the event is sent under the lock.
         self.link.send(SchedulerEvent::SegmentCut { session: self.id, records, why, at_ns });
         if self.link.timeline.is_on() && nodes > 0 {
-            // Ends after `at_ns`, at which the scheduler's arrow to the region begins.
+            // The span ends after `at_ns`, where the scheduler's arrow to the region begins.
             let end_ns = self.link.timeline.now_ns().max(at_ns + 1);
             self.link.timeline.span(Lane::Session(self.id), "record", tape.started_ns, end_ns, &[]);
         }
-        After { foreign: std::mem::take(&mut tape.foreign), caller: before }
+        TakenOut { foreign: std::mem::take(&mut tape.foreign), caller: before }
     }
 }
 
 impl Tape {
-    /// Appends the drop of a value of this session's, to the op before it where that is the latest record.
+    /// Appends the drop of a value of this session; to the op before it if that is the latest record.
     #[inline]
     pub fn push_drop(&mut self, session: SessionId, index: u64) {
         let added = match self.records.last_mut() {
@@ -487,7 +490,7 @@ impl Tape {
         self.records.push(Record::Dropped(ValueId { session, index }));
     }
 
-    /// Appends the end of a value, and counts what it holds apart from the tape.
+    /// Appends the end of a value, and counts its bytes.
     fn end_value(&mut self, session: SessionId, index: u64, recorded_in: u64, bytes: u64, source: bool) {
         self.push_drop(session, index);
         if source || recorded_in != self.segment {
@@ -498,7 +501,7 @@ impl Tape {
         }
     }
 
-    /// TAPE-3.
+    /// Keeps an array of another session until the tape is cut (TAPE-3).
     pub fn hold_foreign(&mut self, array: Array) {
         self.foreign.push(array);
     }
@@ -514,7 +517,7 @@ impl Tape {
     }
 }
 
-/// The error of what a session is asked for after it was closed.
+/// The error of an op or demand after the session was closed.
 #[cold]
 fn closed() -> Error {
     Error::new(ErrorKind::Cancelled, "the session was closed")

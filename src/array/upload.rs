@@ -1,8 +1,8 @@
-//! [`UploadWriter`]: memory that a user fills and hands over as an array.
+//! [`UploadWriter`]: memory that a user fills and turns into an array.
 //!
-//! In: a shape, perhaps a device. Out: an array whose elements nobody copied on the host. Where the array goes to a
-//! GPU, its driver's memory is filled: the GPU copies from there. Where that ring is full, or the device is the host,
-//! it is host memory, which on the host device is where the elements stay.
+//! In: a shape, and possibly a device. Out: an array whose elements were not copied on the host. If the array goes to a
+//! GPU, the user fills memory of its driver, from which the GPU copies. If that memory is in use, or if the device is
+//! the host, it is host memory; on the host device the elements stay there.
 
 use super::handle::Array;
 use super::pending::may_block;
@@ -23,11 +23,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
-/// How long a writer waits for memory that others have let go of, while nothing of its own session is under way.
+/// The longest time that a writer waits for memory to become free while no work of its own session is in progress.
 const HELD_MAX: Duration = Duration::from_millis(250);
-/// How long it waits at most, while something is: others may go on recording there.
+/// The longest time that it waits in total. Other threads may go on recording work in its session.
 const UNDER_WAY_MAX: Duration = Duration::from_secs(60);
-/// Below this, copying costs less than a buffer of its own.
+/// Below this size, copying costs less than a buffer of its own.
 const DIRECT_BYTES_MIN: usize = 64 << 10;
 
 /// Memory for an array's elements, zero at first, in column-major order. [`UploadWriter::finish`] turns it into
@@ -36,16 +36,16 @@ pub struct UploadWriter<T: Element> {
     home: Arc<Home>,
     shape: Shape,
     data: HostBuffer,
-    /// Elements that `write` wrote.
+    /// The number of elements that `write` has written.
     written: usize,
-    /// Elements after those are zero.
+    /// Whether the elements after those are zero.
     zeroed: bool,
     pin: Option<DeviceId>,
     element: PhantomData<T>,
 }
 
 impl<T: Element> UploadWriter<T> {
-    /// Memory for an array that goes to a device: the one that it is pinned to, or the runtime's.
+    /// Memory for an array that goes to a device: the one to which it is pinned, or the runtime's.
     pub(crate) fn new(home: Arc<Home>, shape: Shape, pin: Option<DeviceId>) -> Result<UploadWriter<T>> {
         home.is_open()?;
         let bytes = bytes_of::<T>(&shape);
@@ -53,18 +53,18 @@ impl<T: Element> UploadWriter<T> {
         UploadWriter::with(home, shape, pin, grant, true)
     }
 
-    /// The same as soon as what others fill leaves room for it.
+    /// The same, as soon as other writers leave room for it.
     pub(crate) fn when_free(
         home: Arc<Home>,
         shape: Shape,
         pin: Option<DeviceId>,
     ) -> impl Future<Output = Result<UploadWriter<T>>> + Send + 'static {
-        let waits = home.is_open().map(|()| Waits::new(home, bytes_of::<T>(&shape)));
+        let waits = home.is_open().map(|()| MemoryWait::new(home, bytes_of::<T>(&shape)));
         async move {
             let mut waits = waits?;
             let grant = (&mut waits.granted).await?;
             waits.home.is_open()?;
-            // A GPU that is not open yet is not waited for.
+            // This does not wait for a GPU that is not open yet.
             UploadWriter::with(waits.home.clone(), shape, pin, grant, false)
         }
     }
@@ -90,7 +90,7 @@ impl<T: Element> UploadWriter<T> {
         &self.shape
     }
 
-    /// All elements, for writing in any order, also from several threads at a time (split the slice).
+    /// All elements, for writing in any order, also by several threads at a time (split the slice).
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         self.zero();
         self.all()
@@ -99,7 +99,7 @@ impl<T: Element> UploadWriter<T> {
     /// Appends elements after those that `write` wrote before.
     ///
     /// # Errors
-    /// `ErrorKind::Shape` where the array would overflow; nothing is written then.
+    /// `ErrorKind::Shape` if the elements do not fit the array; nothing is written then.
     pub fn write(&mut self, elements: &[T]) -> Result<()> {
         let (from, len) = (self.written, self.data.len());
         let Some(room) = self.all().get_mut(from..).and_then(|rest| rest.get_mut(..elements.len())) else {
@@ -118,8 +118,8 @@ impl<T: Element> UploadWriter<T> {
         source(&self.home, self.data, self.shape, "upload", Location::caller()).pinned(self.pin)
     }
 
-    /// Makes true that what was not written is zero: memory that was in use before holds anything. Bytes of zero are
-    /// zeros of every type.
+    /// Sets elements that were not written to zero, because memory that was used before has other contents. Bytes of
+    /// zero are zeros of every type.
     fn zero(&mut self) {
         if !std::mem::replace(&mut self.zeroed, true) {
             let from = self.written * T::DTYPE.bytes();
@@ -140,21 +140,21 @@ fn bytes_of<T: Element>(shape: &Shape) -> u64 {
     shape.elements() as u64 * T::DTYPE.bytes() as u64
 }
 
-/// What writers may give out.
+/// The bytes that all writers together may hold.
 fn budget(home: &Home) -> u64 {
     home.link.devices.host_now().map_or(u64::MAX, |host| host.budget_bytes)
 }
 
-/// A session that waits for memory to fill. What is let go of meanwhile does not stay on its tape.
-struct Waits {
+/// A session that waits for memory to fill. While it waits, drops are not held back on its tape.
+struct MemoryWait {
     home: Arc<Home>,
     granted: Granted,
-    /// It had to wait.
+    /// Whether it had to wait.
     waits: bool,
 }
 
-impl Waits {
-    fn new(home: Arc<Home>, bytes: u64) -> Waits {
+impl MemoryWait {
+    fn new(home: Arc<Home>, bytes: u64) -> MemoryWait {
         let (grants, budget) = (home.link.devices.grants(), budget(&home));
         let granted = grants.when_free(home.id.0, bytes, budget);
         let waits = granted.must_wait();
@@ -162,27 +162,28 @@ impl Waits {
             home.uploads_awaited.fetch_add(1, SeqCst);
             home.make_room();
         }
-        Waits { home, granted, waits }
+        MemoryWait { home, granted, waits }
     }
 }
 
-impl Drop for Waits {
+impl Drop for MemoryWait {
     fn drop(&mut self) {
         self.home.uploads_awaited.fetch_sub(self.waits.into(), SeqCst);
     }
 }
 
-/// A part of what writers may give out: as much as the host's budget, beside it. Where it is spent, what was let go of
-/// may be on its way back: the tape, which may hold drops, is cut, and the caller is held until what its session has
-/// recorded is done, and for a moment more. In async code it is not held.
+/// Takes bytes of the memory for writers, which is as much as the host's budget, in addition to it. If the memory is in
+/// use, some of it may be about to become free. So the tape is cut, because it may hold drops, and the caller is
+/// blocked until the work that its session has recorded is done, and a moment longer. In async code the caller is not
+/// blocked.
 fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
     let (devices, budget) = (&home.link.devices, budget(home));
     let at_once = devices.grants().grant(bytes, budget);
-    // Whoever polls futures on this thread is not held: `upload_async` waits without a thread.
+    // A thread that polls futures is not blocked: `upload_async` waits without a thread.
     if at_once.is_ok() || bytes > budget || may_block("waiting for memory to fill").is_err() {
         return at_once;
     }
-    let mut waits = Waits::new(home.clone(), bytes);
+    let mut waits = MemoryWait::new(home.clone(), bytes);
     let start = Instant::now();
     let mut idle_since = start;
     while idle_since.elapsed() < HELD_MAX {
@@ -197,7 +198,7 @@ fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
     at_once
 }
 
-/// A copy of the caller's elements. Where they go to a GPU that is open, they are copied to where it reads them.
+/// A copy of the caller's elements. If they go to a GPU that is open, they are copied to memory that it reads.
 pub(super) fn copied<T: Element>(home: &Arc<Home>, elements: &[T]) -> HostBuffer {
     let Some(mut data) = of_the_gpu::<T>(home, elements.len(), None, false) else {
         return HostBuffer::from_slice(elements);
@@ -206,22 +207,22 @@ pub(super) fn copied<T: Element>(home: &Arc<Home>, elements: &[T]) -> HostBuffer
     data
 }
 
-/// Memory for elements that go to a GPU, which reads them there; it holds anything. `None` where they go elsewhere, are
-/// few, or none is left.
+/// Memory with unspecified contents for elements that go to a GPU, which reads them there. `None` if they go elsewhere,
+/// are few, or no such memory is left.
 fn of_the_gpu<T: Element>(home: &Arc<Home>, elements: usize, pin: Option<DeviceId>, opens: bool) -> Option<HostBuffer> {
     let named = matches!(home.link.config.device, DeviceChoice::Gpu(_));
     let to_gpu = pin.map_or(named, |device| device == DeviceId::GPU);
-    // The GPU keeps a bool in 4 bytes, so the caller's `[bool]` cannot be copied there as it is.
+    // A GPU stores a bool in 4 bytes, so the caller's `[bool]` cannot be copied there unchanged.
     let fits = T::DTYPE.bytes() == T::DTYPE.gpu_bytes() && elements * T::DTYPE.bytes() >= DIRECT_BYTES_MIN;
     let memory = if to_gpu && fits { leased(home, elements * T::DTYPE.bytes(), opens) } else { None };
     memory.map(|memory| HostBuffer::from_mapped(T::DTYPE, elements, memory))
 }
 
-/// The GPU's own memory, if there is some left. A GPU that was named and left for later is opened, where the caller may
-/// wait: the array goes there.
+/// The GPU's own memory, if there is some left. A GPU that was named and is opened on demand is opened if the caller
+/// may wait, because the array goes there.
 fn leased(home: &Arc<Home>, bytes: usize, opens: bool) -> Option<Box<dyn crate::host_buffer::MappedBytes>> {
     let devices = &home.link.devices;
-    // Opening takes as long as a driver does: async code does not wait for it.
+    // Opening takes as long as the driver does, so async code does not wait for it.
     let waits = opens && !(home.link.config.opens_on_demand() && may_block("opening a GPU").is_err());
     let known = if waits { devices.all() } else { devices.open() };
     let gpu = known.iter().find(|d| d.id == DeviceId::GPU)?;

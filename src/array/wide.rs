@@ -1,13 +1,12 @@
 //! `i64` beside f64: exact, although neither type holds the other.
 //!
 //! In: an elementwise op on an `i64` array and f64. Out: ops whose result is that of exact arithmetic, rounded half
-//! away from zero and saturated; comparisons are those of the numbers themselves. Must hold: WIDE-1
-//! (`graph::wide`).
+//! away from zero and saturated; comparisons compare the exact numbers. Must hold: WIDE-1 (`graph::wide`).
 //!
-//! An op beside a number is recorded as it is, and computed as `graph::wide` says; here are bounds and
-//! choices, which round the number first. What can be done beside f64 that is not known when the op is recorded is in
-//! `wide_unknown.rs`; computed in f64 are products, quotients, remainders and powers with such a number that turns out
-//! to be no whole one.
+//! An op beside a known number is recorded unchanged, and computed as `graph::wide` says. This file records bounds and
+//! choices, which round the number first. `wide_unknown.rs` records ops beside f64 that is not known when the op is
+//! recorded. If such a number turns out to have a fraction, its products, quotients, remainders and powers are computed
+//! in f64.
 
 use super::handle::Array;
 use super::operand::{Kind, Operand};
@@ -15,7 +14,7 @@ use super::record::{At, apply, cast_in};
 use crate::graph::wide::{self as exact, rounded};
 use crate::graph::{DType, ElementOp, Scalar};
 
-/// The result of `op`, where exactness needs more than casting the number to `i64`.
+/// The result of `op`, if an exact result needs more than a cast of the number to `i64`.
 pub(super) fn exactly(op: ElementOp, operands: &[Operand<'_>], at: At) -> Option<Array> {
     if op == ElementOp::Clamp {
         return clamped(operands, at);
@@ -34,13 +33,13 @@ pub(super) fn exactly(op: ElementOp, operands: &[Operand<'_>], at: At) -> Option
         return Some(Wide { x, at }.beside(op, other.array()?, reversed)?.pinned(pin()));
     };
     if matches!(op, ElementOp::Min | ElementOp::Max) {
-        // Rounding keeps the order, so it may come first; NaN is no bound.
+        // The number may be rounded first, because rounding keeps the order. A NaN is no bound.
         let none = if op == ElementOp::Min { i64::MAX } else { i64::MIN };
         let bound = if number.is_nan() { none } else { rounded(number) };
         return Some(Wide { x, at }.with(op, bound).pinned(pin()));
     }
-    // As a number, the op takes it as it is. One that came as an array may be pinned, and so is what is computed with
-    // it.
+    // The op takes the number as it is. If the number came as an array, that may be pinned, and the result must be
+    // pinned, too.
     let is_array = other.array().is_some();
     (is_array && exact::takes(op)).then(|| {
         let mut sides = if reversed { [number.into(), x.into()] } else { [x.into(), number.into()] };
@@ -48,7 +47,8 @@ pub(super) fn exactly(op: ElementOp, operands: &[Operand<'_>], at: At) -> Option
     })
 }
 
-/// `select(mask, x, number)` and the like: the number is rounded, as an assignment to the array would.
+/// Records `select(mask, x, number)` and `select(mask, number, x)`. The number is rounded, as by an assignment to the
+/// array.
 fn selected(operands: &[Operand<'_>], at: At) -> Option<Array> {
     let [mask, yes, no] = operands else { return None };
     let whole = |operand: &Operand<'_>| known(operand).map(rounded);
@@ -71,7 +71,7 @@ fn wide<'a>(operand: &'a Operand<'_>) -> Option<&'a Array> {
     operand.array().filter(|a| a.dtype().is_ok_and(|dtype| dtype == DType::I64))
 }
 
-/// The f64 (or f32) that an operand is known to be: a number, or an array of one element that was never sent anywhere.
+/// The f64 (or f32) value of an operand that is known: a number, or an array of one element that is on no tape.
 fn known(operand: &Operand<'_>) -> Option<f64> {
     let scalar = match &operand.0 {
         Kind::Number(scalar) => *scalar,
@@ -96,7 +96,7 @@ fn clamped(operands: &[Operand<'_>], at: At) -> Option<Array> {
     let [x, low, high] = operands else { return None };
     let x = wide(x)?;
     let wide_x = Wide { x, at };
-    // Rounding keeps the order, so it may come first; a bound that is NaN is none.
+    // The bounds may be rounded first, because rounding keeps the order. A bound that is NaN is ignored.
     let mut is_float = false;
     let mut bound = |operand: &Operand<'_>, none: i64| -> Option<Operand<'static>> {
         if let Some(number) = known(operand) {
@@ -120,7 +120,7 @@ fn clamped(operands: &[Operand<'_>], at: At) -> Option<Array> {
     Some(apply(ElementOp::Clamp, &mut [x.into(), low, high], at))
 }
 
-/// An `i64` array on its way through ops on `i64`.
+/// Records ops on an `i64` array.
 pub(super) struct Wide<'a> {
     pub(super) x: &'a Array,
     pub(super) at: At,
@@ -136,16 +136,16 @@ impl Wide<'_> {
     }
 }
 
-/// The exact sum of `i64` over dimensions, saturated once, at the end: the halves of all elements are summed apart, so
-/// that neither the order nor what saturates on the way matters. `sum` adds up `i64` of which none is lost: 2^31
-/// elements at most.
+/// The exact sum of `i64` over dimensions, saturated once, at the end. The low and the high halves of all elements are
+/// summed separately, so that neither the order nor saturation on the way matters. `sum` adds up `i64` without
+/// overflow, for at most 2^31 elements.
 pub(super) fn summed(x: &Array, at: At, sum: impl Fn(&Array) -> Array) -> Array {
     const HALF: i64 = 1 << 32;
     let op = |op: ElementOp, a: Operand<'_>, b: Operand<'_>| apply(op, &mut [a, b], at);
     let low = op(ElementOp::Mod, x.into(), HALF.into());
     let high = op(ElementOp::Div, op(ElementOp::Sub, x.into(), (&low).into()).into(), HALF.into());
     let (low, high) = (sum(&low), sum(&high));
-    // The low halves' sum is not negative: what it carries is added to the high one.
+    // The sum of the low halves is not negative. Its carry is added to the sum of the high halves.
     let rest = op(ElementOp::Mod, (&low).into(), HALF.into());
     let carried = op(ElementOp::Div, op(ElementOp::Sub, (&low).into(), (&rest).into()).into(), HALF.into());
     let high = op(ElementOp::Add, high.into(), carried.into());

@@ -1,7 +1,7 @@
 //! `i64` beside f64 whose value is not known yet: exact comparisons, sums, differences and bounds.
 //!
-//! In: an `i64` array and an array of f64 or f32; of one element where the result is `i64`. Out: ops of f64 that take
-//! the numbers apart and ops of `i64`, which fuse to one kernel. Must hold: WIDE-1 (`graph::wide`).
+//! In: an `i64` array and an array of f64 or f32, which has one element if the result is `i64`. Out: ops on f64 that
+//! take the numbers apart and ops on `i64`, which fuse to one kernel. Must hold: WIDE-1 (`graph::wide`).
 
 use super::handle::Array;
 use super::operand::Operand;
@@ -11,7 +11,7 @@ use crate::graph::wide::{Beside, Comparison, LIMIT, beside};
 use crate::graph::{DType, ElementOp};
 
 impl Wide<'_> {
-    /// The result of `op` beside `number`, or of its mirror image; `None` for what is computed in f64.
+    /// The result of `op` beside `number`, or on its left if `reversed`; `None` if the op is computed in f64.
     pub(super) fn beside(&self, op: ElementOp, number: &Array, reversed: bool) -> Option<Array> {
         let dtype = number.dtype().ok().filter(|dtype| dtype.is_float())?;
         let how = beside(op);
@@ -36,7 +36,7 @@ impl Wide<'_> {
         })
     }
 
-    /// Beside a whole number that `i64` holds, the op of `i64`; else that of f64.
+    /// The op on `i64` if the number is whole and `i64` holds it, else the op on f64.
     fn whole_or_float(&self, op: ElementOp, number: &Array, reversed: bool) -> Array {
         let sides = |x: &Array, number: &Array| match reversed {
             true => self.op(op, number, x),
@@ -46,7 +46,7 @@ impl Wide<'_> {
         let floats = cast_in(&self.x.0.home, self.x, DType::F64, self.at);
         let rounded = self.whole(&sides(&floats, number));
         let fits = self.fits(number);
-        // The sign of a zero matters to a quotient.
+        // The sign of a zero matters to a quotient, so a zero is divided by in f64.
         let fits = if op == ElementOp::Div {
             self.op(ElementOp::And, fits, self.float(ElementOp::Ne, number, 0.0))
         } else {
@@ -71,7 +71,8 @@ impl Wide<'_> {
         let some = || self.one(ElementOp::Not, &self.one(ElementOp::IsNan, number));
         let and = |a: Array, b: Array| self.op(ElementOp::And, a, b);
         let or = |a: Array, b: Array| self.op(ElementOp::Or, a, b);
-        // Less than a number is less than the whole one above it. What saturates is told apart; NaN is neither.
+        // An integer is less than a number if it is less than the number rounded up. Numbers beyond `i64`, where
+        // rounding saturates, are treated separately, and so is NaN.
         match how {
             Comparison::Less => and(or(self.op(ElementOp::Lt, self.x, up()), beyond()), some()),
             Comparison::LessOrEqual => {
@@ -91,11 +92,12 @@ impl Wide<'_> {
         let bound = 4.0 * LIMIT;
         let number = &apply(ElementOp::Clamp, &mut [number.into(), (-bound).into(), bound.into()], self.at);
         let truncated = self.one(ElementOp::Fix, number);
-        // Two halves of the whole part, which fit where it is below 2^64, and a third part where it is not.
+        // The whole part is the sum of two halves, which fit `i64` if it is below 2^64, and of a third part that is not
+        // zero beyond 2^64.
         let half = self.one(ElementOp::Fix, &self.float(ElementOp::Mul, &truncated, 0.5));
         let other = self.op(ElementOp::Sub, &truncated, &half);
         let far = self.one(ElementOp::Fix, &self.float(ElementOp::Mul, number, 0.5 / LIMIT));
-        // The greater half first: what is just below 2^63 without it may not be with it.
+        // The greater half is added first, because a sum that is just below 2^63 without it may not be so with it.
         let first = match negative {
             true => self.op(ElementOp::Sub, self.whole(&other), self.x),
             false => self.op(ElementOp::Add, self.x, self.whole(&other)),
@@ -117,7 +119,7 @@ impl Wide<'_> {
         let moved = self.op(ElementOp::Add, &sum, self.whole(&self.one(ElementOp::Sign, &fraction)));
         let mut result = self.choose(&away, moved, &sum);
         if negative {
-            // Less than one below 2^63, which the sum could not hold.
+            // The result is less than 1 below 2^63, but the sum `0 - x` could not hold 2^63.
             let least = self.with(ElementOp::Eq, i64::MIN);
             let small = self.float(ElementOp::Eq, &truncated, 0.0);
             result = self.choose(&self.op(ElementOp::And, least, small), i64::MAX, &result);
@@ -133,7 +135,7 @@ impl Wide<'_> {
         apply(op, &mut [a.into(), number.into()], self.at)
     }
 
-    /// As `i64`: rounded half away from zero, saturated, and 0 of NaN.
+    /// The number as `i64`: rounded half away from zero, saturated, and 0 for NaN.
     pub(super) fn whole(&self, number: &Array) -> Array {
         cast_in(&self.x.0.home, number, DType::I64, self.at)
     }

@@ -1,4 +1,4 @@
-//! Window functions: what lines are multiplied by before they are transformed.
+//! Window functions, by which lines are multiplied before they are transformed.
 //!
 //! In: a length. Out: a column, recorded as cosines of points. Must hold: windows are symmetric, up to rounding. A window
 //! of one point is 1.

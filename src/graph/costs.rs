@@ -157,7 +157,7 @@ mod tests {
     use crate::graph::{ElementOp, LinearOp, Shape, Triangle};
 
     #[test]
-    fn a_factorisation_costs_what_its_matrix_asks_for_however_little_is_kept_of_it() {
+    fn the_cost_of_a_factorisation_depends_on_its_matrix_not_on_the_size_of_its_value() {
         let meta = |dims: &[usize]| Meta { dtype: DType::F64, shape: Shape::new(dims).unwrap() };
         let cost = |op, value: &[usize], matrix: &[usize]| {
             let matrix = meta(matrix);

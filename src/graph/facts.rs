@@ -39,9 +39,9 @@ pub struct Facts {
     /// Whether the op's arguments may be scalars, and whether passes look at their values. Read by `array/record` and
     /// `fusion/repeat`.
     pub scalars: Scalars,
-    /// What the op checks while it is computed. Read by `fusion/{cut,assemble}` and `scheduler/passing`.
+    /// The check that the op makes while it is computed. Read by `fusion/{cut,assemble}` and `scheduler/passing`.
     pub check: Check,
-    /// What the op costs. Read by `scheduler/placement` and `fusion/{cut,share}`.
+    /// The cost of the op. Read by `scheduler/placement` and `fusion/{cut,share}`.
     pub cost: Cost,
     /// How derivatives pass through the op. Read by `array/watch`.
     pub gradient: G,
@@ -167,7 +167,7 @@ impl Scalars {
     }
 }
 
-/// What an op checks while it is computed. If the check fails, the node has a fault.
+/// The check that an op makes while it is computed. If the check fails, the node has a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Check {
     /// Nothing.

@@ -251,7 +251,7 @@ impl Op {
     }
 }
 
-/// What an index selects.
+/// The elements that an index selects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexing {
     /// An element of the array, in memory order.

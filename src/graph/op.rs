@@ -1,5 +1,5 @@
-//! What a node of the graph does. Elementwise ops are rows of [`ElementOp`]'s table; everything that
-//! moves, folds or orders elements is a variant here, with the attributes that its shape rule needs.
+//! The ops of the graph's nodes. Elementwise ops are rows of [`ElementOp`]'s table; every op that moves, reduces or
+//! sorts elements is a variant here, with the attributes that its shape rule needs.
 //!
 //! Must hold: a variant carries no device, kernel or buffer; attributes are plain numbers, so that a
 //! region's structure can be hashed without them.
@@ -50,8 +50,6 @@ pub enum View {
 /// The source of random numbers: Philox-4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11).
 /// The counter is `[element / 4, op, stream_low, stream_high]` for 32-bit dtypes and `element / 2` for `f64`; the key
 /// is the seed.
-/// 1, 2, 3", SC'11). The counter is `[element / 4, op, stream_low, stream_high]` for 32-bit dtypes and
-/// `element / 2` for `f64`; the key is the seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RandomKey {
     /// The session's seed: Philox's key.
@@ -252,7 +250,7 @@ impl Fourier {
     }
 }
 
-/// What a node computes from its arguments.
+/// The op by which a node computes its value from its arguments.
 #[derive(Clone, Debug)]
 pub enum Op {
     /// Host data; no arguments. The data may be staged memory of a device.

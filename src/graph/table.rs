@@ -504,7 +504,7 @@ impl ElementOp {
         self.info().arity
     }
 
-    /// What it costs.
+    /// The cost of the op.
     pub fn cost(self) -> Cost {
         Cost::Each(self.info().cost)
     }

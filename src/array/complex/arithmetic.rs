@@ -1,7 +1,7 @@
 //! Operators of complex arrays.
 //!
-//! In: complex arrays, and complex or real arrays or numbers on their right; real arrays on their left. Out: their parts,
-//! recorded. A real operand has no imaginary part, on either side; only a real dividend gets one of zeros.
+//! In: complex arrays, with complex or real arrays or numbers on their right; real arrays on their left. Out: the parts
+//! of results, recorded. A real operand has no imaginary part, on either side; only a real dividend gets one of zeros.
 
 use super::{ComplexArray, Here, complex, floats};
 use crate::array::handle::Array;
@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::ops;
 use std::panic::Location;
 
-/// What stands beside a complex array in an op: a complex or real array, or a number.
+/// The other operand of an op on a complex array: a complex or real array, or a number.
 #[derive(Clone, Debug)]
 pub struct ComplexOperand<'a>(Kind<'a>);
 
@@ -56,7 +56,7 @@ macro_rules! real {
 }
 real!(&'a Array, Array, f64, f32, i32, i64);
 
-/// The parts of an operand, of which the imaginary one may be missing.
+/// The parts of an operand. The imaginary part may be missing.
 struct Operands<'a> {
     re: Operand<'a>,
     im: Option<Operand<'a>>,
@@ -72,8 +72,8 @@ impl ComplexOperand<'_> {
     }
 }
 
-/// A real operand as it meets the parts of a complex array: integers become f64. Bools take the dtype of the parts, as they
-/// take that of a real array.
+/// A real operand of an op on the parts of a complex array. Integers become f64. Bools take the dtype of the parts, as
+/// they do beside a real array.
 fn real_part<'a>(here: Here, real: &'a Operand<'_>) -> Operand<'a> {
     match real.array() {
         Some(array) if array.dtype().is_ok_and(|dtype| dtype != DType::Bool) => floats(array, "complex", here.0).into(),
@@ -113,7 +113,7 @@ pub(super) fn mul(here: Here, x: &ComplexArray, y: &ComplexOperand<'_>) -> Compl
     ComplexArray::new(real, here.add(&here.mul(&x.re, &im), &here.mul(&x.im, &re)))
 }
 
-/// Smith's quotient: the divisor's lesser part over its greater one is at most 1.
+/// The quotient by Smith's method: the divisor's lesser part divided by its greater part is at most 1.
 fn div(here: Here, x: &ComplexArray, y: &ComplexOperand<'_>) -> ComplexArray {
     let divisor = match &y.0 {
         Kind::Complex(array) => array.clone(),
@@ -135,8 +135,8 @@ fn div(here: Here, x: &ComplexArray, y: &ComplexOperand<'_>) -> ComplexArray {
     let equal = here.two(ElementOp::Eq, &size_c, &size_d);
     let signs = here.mul(&here.one(ElementOp::Sign, c), here.one(ElementOp::Sign, d));
     let ratio = here.select(&equal, &signs, here.div(&lesser, &greater));
-    // Sums of two large numbers would overflow. The quotient of halves is the same; a tiny divisor is not halved, since
-    // that may lose its last digits.
+    // Sums of two large numbers would overflow. Halving both the dividend and the divisor does not change the quotient.
+    // A tiny divisor is not halved, because that may lose its last digits.
     let divisor_size = here.two(ElementOp::Max, &size_c, &size_d);
     let [size_re, size_im] = [&x.re, &x.im].map(|part| here.one(ElementOp::Abs, part));
     let size = here.two(ElementOp::Max, &here.two(ElementOp::Max, &size_re, &size_im), &divisor_size);
@@ -152,17 +152,17 @@ fn div(here: Here, x: &ComplexArray, y: &ComplexOperand<'_>) -> ComplexArray {
     ComplexArray::new(re, im)
 }
 
-/// `x + z`, as `z + x`.
+/// `x + z`, computed as `z + x`.
 fn add_to(here: Here, x: &Array, z: &ComplexArray) -> ComplexArray {
     add(here, z, &x.into())
 }
 
-/// `x - z`, as `-z + x`.
+/// `x - z`, computed as `-z + x`.
 fn sub_from(here: Here, x: &Array, z: &ComplexArray) -> ComplexArray {
     add(here, &negated(here, z), &x.into())
 }
 
-/// `x z`, as `z x`.
+/// `x z`, computed as `z x`.
 fn mul_by(here: Here, x: &Array, z: &ComplexArray) -> ComplexArray {
     mul(here, z, &x.into())
 }

@@ -1,7 +1,7 @@
 //! Fourier transforms of arrays.
 //!
-//! In: real or complex arrays. Out: a node of [`Op::Fourier`], and views of its two parts, which kernels that read them
-//! take in. A transform of a transform reads both parts where they lie.
+//! In: real or complex arrays. Out: a node of [`Op::Fourier`], and views of its two parts, which fuse into the kernels
+//! that read them. A transform of a transform reads both parts in place.
 
 use super::arithmetic::mul;
 use super::{ComplexArray, Here, floats};
@@ -16,8 +16,8 @@ use std::panic::Location;
 
 impl Array {
     /// The discrete Fourier transform along a dimension, `y[k] = sum_i x[i] exp(-2 pi i k / n)`. Integers and bools are
-    /// transformed in f64. The relative error of a line, in the Euclidean norm, is at most `eps log2(n)`, or a few times
-    /// that where `n` has a prime factor above 13.
+    /// transformed in f64. The relative error of a line, in the Euclidean norm, is at most `eps log2(n)`, or a few
+    /// times that if `n` has a prime factor above 13.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -32,31 +32,31 @@ impl Array {
     /// ```
     #[track_caller]
     pub fn fft(&self, dim: usize) -> ComplexArray {
-        of_real(self, Asked::fft(dim), Location::caller())
+        of_real(self, Transform::fft(dim), Location::caller())
     }
 
-    /// As [`Array::fft`], of the first `n` elements along the dimension, or of all and zeros behind them.
+    /// As [`Array::fft`], for the first `n` elements along the dimension, or for all of them followed by zeros.
     #[track_caller]
     pub fn fft_n(&self, dim: usize, n: usize) -> ComplexArray {
-        of_real(self, Asked::fft(dim).of(n), Location::caller())
+        of_real(self, Transform::fft(dim).of(n), Location::caller())
     }
 
-    /// The first `n / 2 + 1` elements of [`Array::fft`]: of a real line the others follow by symmetry.
+    /// The first `n / 2 + 1` elements of [`Array::fft`]. The others follow by symmetry, because the line is real.
     #[track_caller]
     pub fn rfft(&self, dim: usize) -> ComplexArray {
-        of_real(self, Asked::rfft(dim), Location::caller())
+        of_real(self, Transform::rfft(dim), Location::caller())
     }
 
-    /// As [`Array::rfft`], of `n` elements, as [`Array::fft_n`].
+    /// As [`Array::rfft`], for `n` elements, as [`Array::fft_n`].
     #[track_caller]
     pub fn rfft_n(&self, dim: usize, n: usize) -> ComplexArray {
-        of_real(self, Asked::rfft(dim).of(n), Location::caller())
+        of_real(self, Transform::rfft(dim).of(n), Location::caller())
     }
 
-    /// The inverse of [`Array::fft`] of a real array: divided by `n`, with the opposite sign in the exponent.
+    /// The inverse of [`Array::fft`], applied to a real array: divided by `n`, with the opposite sign in the exponent.
     #[track_caller]
     pub fn ifft(&self, dim: usize) -> ComplexArray {
-        of_real(self, Asked::ifft(dim), Location::caller())
+        of_real(self, Transform::ifft(dim), Location::caller())
     }
 
     /// [`Array::fft`] along several dimensions, one after the other.
@@ -68,7 +68,7 @@ impl Array {
         }
     }
 
-    /// The elements of a dimension moved so that the spectrum's element 0 comes to the middle, `n / 2`.
+    /// The elements of a dimension, moved so that element 0 of a spectrum is in the middle, at `n / 2`.
     #[track_caller]
     pub fn fftshift(&self, dim: usize) -> Array {
         shifted(self, "fftshift", dim, |n| n / 2, Location::caller())
@@ -85,29 +85,29 @@ impl ComplexArray {
     /// As [`Array::fft`].
     #[track_caller]
     pub fn fft(&self, dim: usize) -> ComplexArray {
-        self.transformed(Asked::fft(dim), Location::caller())
+        self.transformed(Transform::fft(dim), Location::caller())
     }
 
     /// As [`Array::fft_n`].
     #[track_caller]
     pub fn fft_n(&self, dim: usize, n: usize) -> ComplexArray {
-        self.transformed(Asked::fft(dim).of(n), Location::caller())
+        self.transformed(Transform::fft(dim).of(n), Location::caller())
     }
 
     /// The inverse of [`ComplexArray::fft`]: divided by `n`, with the opposite sign in the exponent.
     #[track_caller]
     pub fn ifft(&self, dim: usize) -> ComplexArray {
-        self.transformed(Asked::ifft(dim), Location::caller())
+        self.transformed(Transform::ifft(dim), Location::caller())
     }
 
-    /// As [`ComplexArray::ifft`], of `n` elements, as [`Array::fft_n`].
+    /// As [`ComplexArray::ifft`], for `n` elements, as [`Array::fft_n`].
     #[track_caller]
     pub fn ifft_n(&self, dim: usize, n: usize) -> ComplexArray {
-        self.transformed(Asked::ifft(dim).of(n), Location::caller())
+        self.transformed(Transform::ifft(dim).of(n), Location::caller())
     }
 
-    /// The inverse of [`Array::rfft`] of lines of `n` elements: real numbers, of the first `n / 2 + 1` elements of their
-    /// spectrum. The imaginary parts of the first one, and of the last one where `n` is even, are not read.
+    /// The inverse of [`Array::rfft`] for lines of `n` elements: real numbers from the first `n / 2 + 1` elements of
+    /// their spectrum. The imaginary parts of the first of these, and of the last if `n` is even, are not read.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -120,7 +120,7 @@ impl ComplexArray {
     /// ```
     #[track_caller]
     pub fn irfft(&self, dim: usize, n: usize) -> Array {
-        self.recorded(Asked::irfft(dim).of(n), Location::caller())
+        self.recorded(Transform::irfft(dim).of(n), Location::caller())
     }
 
     /// [`ComplexArray::fft`] along several dimensions, one after the other.
@@ -155,18 +155,18 @@ impl ComplexArray {
 
     /// The half spectrum of real lines of `n` elements, recorded at the program's line `at`.
     pub(in crate::array) fn half_spectrum(array: &Array, dim: usize, n: usize, at: At) -> ComplexArray {
-        of_real(array, Asked::rfft(dim).of(n), at)
+        of_real(array, Transform::rfft(dim).of(n), at)
     }
 
     /// The transform of `n` elements, or its inverse, recorded at the program's line `at`.
     pub(in crate::array) fn transformed_by(&self, dim: usize, n: usize, inverse: bool, at: At) -> ComplexArray {
-        let asked = if inverse { Asked::ifft(dim) } else { Asked::fft(dim) };
-        self.transformed(asked.of(n), at)
+        let transform = if inverse { Transform::ifft(dim) } else { Transform::fft(dim) };
+        self.transformed(transform.of(n), at)
     }
 
     /// The real lines of half spectra, recorded at the program's line `at`.
     pub(in crate::array) fn real_line(&self, dim: usize, n: usize, at: At) -> Array {
-        self.recorded(Asked::irfft(dim).of(n), at)
+        self.recorded(Transform::irfft(dim).of(n), at)
     }
 
     /// The product, recorded at the program's line `at`.
@@ -174,48 +174,48 @@ impl ComplexArray {
         mul(Here(at), self, &other.into())
     }
 
-    fn transformed(&self, asked: Asked, at: At) -> ComplexArray {
-        let made = self.recorded(asked, at);
+    fn transformed(&self, transform: Transform, at: At) -> ComplexArray {
+        let made = self.recorded(transform, at);
         parts(made, at)
     }
 
-    fn recorded(&self, asked: Asked, at: At) -> Array {
+    fn recorded(&self, transform: Transform, at: At) -> Array {
         match &self.together {
-            Some(together) => asked.record(&[together], Parts::Together, at),
-            None => asked.record(&[&self.re, &self.im], Parts::Apart, at),
+            Some(together) => transform.record(&[together], Parts::Together, at),
+            None => transform.record(&[&self.re, &self.im], Parts::Apart, at),
         }
     }
 }
 
-/// A transform as a method of `Array` or `ComplexArray` asks for it.
-struct Asked {
+/// The parameters of a transform that a method of `Array` or `ComplexArray` records.
+struct Transform {
     dim: usize,
-    /// Elements of a line; `None` for the dimension's own extent.
+    /// The length of a line; `None` for the dimension's own extent.
     len: Option<usize>,
     inverse: bool,
     spectrum: Spectrum,
 }
 
-impl Asked {
-    fn fft(dim: usize) -> Asked {
-        Asked { dim, len: None, inverse: false, spectrum: Spectrum::Full }
+impl Transform {
+    fn fft(dim: usize) -> Transform {
+        Transform { dim, len: None, inverse: false, spectrum: Spectrum::Full }
     }
 
-    fn ifft(dim: usize) -> Asked {
-        Asked { inverse: true, ..Asked::fft(dim) }
+    fn ifft(dim: usize) -> Transform {
+        Transform { inverse: true, ..Transform::fft(dim) }
     }
 
-    fn rfft(dim: usize) -> Asked {
-        Asked { spectrum: Spectrum::Half, ..Asked::fft(dim) }
+    fn rfft(dim: usize) -> Transform {
+        Transform { spectrum: Spectrum::Half, ..Transform::fft(dim) }
     }
 
-    fn irfft(dim: usize) -> Asked {
-        Asked { inverse: true, ..Asked::rfft(dim) }
+    fn irfft(dim: usize) -> Transform {
+        Transform { inverse: true, ..Transform::rfft(dim) }
     }
 
-    /// The same of lines of `n` elements.
-    fn of(self, n: usize) -> Asked {
-        Asked { len: Some(n), ..self }
+    /// The same for lines of `n` elements.
+    fn of(self, n: usize) -> Transform {
+        Transform { len: Some(n), ..self }
     }
 
     fn name(&self) -> &'static str {
@@ -227,8 +227,8 @@ impl Asked {
         }
     }
 
-    /// Records the transform of one array, or of two parts. A complex result has one dimension more, the last, of its two
-    /// parts.
+    /// Records the transform of one array, or of two parts. A complex result has one more dimension, the last, which
+    /// holds its two parts.
     fn record(&self, arrays: &[&Array], parts: Parts, at: At) -> Array {
         derive(arrays, self.name(), at, |home, metas| {
             let own = parts.numbers(&metas[0].shape)?;
@@ -257,13 +257,13 @@ impl Asked {
                 format!("a transform takes lines of at most {} elements, and {len} were asked for", u32::MAX),
             )
         })?;
-        let Asked { dim, inverse, spectrum, .. } = *self;
+        let Transform { dim, inverse, spectrum, .. } = *self;
         Ok(Fourier { dim: dim as u8, len, inverse, parts, spectrum })
     }
 }
 
-fn of_real(array: &Array, asked: Asked, at: At) -> ComplexArray {
-    parts(asked.record(&[&floats(array, asked.name(), at)], Parts::Real, at), at)
+fn of_real(array: &Array, transform: Transform, at: At) -> ComplexArray {
+    parts(transform.record(&[&floats(array, transform.name(), at)], Parts::Real, at), at)
 }
 
 /// The complex array of a transform's result.
@@ -279,7 +279,7 @@ fn parts(together: Array, at: At) -> ComplexArray {
     ComplexArray { re, im, together: Some(together) }
 }
 
-/// The elements of a dimension of `n` elements moved by `by(n)` places.
+/// The elements of a dimension of `n` elements, moved by `by(n)` places.
 fn shifted(array: &Array, name: &'static str, dim: usize, by: impl FnOnce(usize) -> usize, at: At) -> Array {
     derive(&[array], name, at, |home, metas| {
         metas[0].shape.has_axis(dim)?;

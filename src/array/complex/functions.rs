@@ -1,8 +1,8 @@
-//! Functions of complex arrays, as expressions of functions of their parts.
+//! Functions of complex arrays, expressed by functions of their parts.
 //!
-//! In: complex arrays. Out: real or complex ones. Branch cuts are C99's, and so are results at zeros and infinities, with
-//! two exceptions: where C99 has one infinite and one NaN part, `exp`, `sinh`, `cosh`, `sin` and `cos` may give two NaN
-//! parts; and `cosh` and `tanh` of NaN are NaN in both parts.
+//! In: complex arrays. Out: real or complex ones. Branch cuts are those of C99, and so are results at zeros and
+//! infinities, with two exceptions: if one part is infinite and one is NaN in C99, `exp`, `sinh`, `cosh`, `sin` and
+//! `cos` may give NaN in both parts; and `cosh` and `tanh` of NaN are NaN in both parts.
 
 use super::arithmetic::{ComplexOperand, mul};
 use super::{ComplexArray, Here};
@@ -17,13 +17,13 @@ impl ComplexArray {
         ComplexArray::new(self.re.clone(), -&self.im)
     }
 
-    /// The first two dimensions exchanged, per page, and the conjugate taken.
+    /// The first two dimensions exchanged, for each page, and conjugated.
     #[track_caller]
     pub fn adjoint(&self) -> ComplexArray {
         ComplexArray::new(self.re.transpose(), -&self.im.transpose())
     }
 
-    /// The magnitude, without overflow. Infinite where a part is.
+    /// The magnitude, without overflow; infinite if a part is infinite.
     #[track_caller]
     pub fn abs(&self) -> Array {
         Here(Location::caller()).two(E::Hypot, &self.re, &self.im)
@@ -54,7 +54,7 @@ impl ComplexArray {
         log(Here(Location::caller()), self)
     }
 
-    /// The square root whose real part is not negative. The result has few correct digits where both parts of the operand
+    /// The square root whose real part is not negative. The result has few correct digits if both parts of the operand
     /// are subnormal numbers.
     #[track_caller]
     pub fn sqrt(&self) -> ComplexArray {
@@ -115,14 +115,14 @@ impl ComplexArray {
         tanh(Here(Location::caller()), self)
     }
 
-    /// `self^other`, as `e^(other log(self))`: the error grows with the size of that exponent. Any number to the power of 0
-    /// is 1, and 0 to another one is 0 (or infinite, where the power's real part is negative).
+    /// `self^other`, computed as `e^(other log(self))`: the error grows with the size of that exponent. Any number to
+    /// the power of 0 is 1. 0 to another power is 0 (or infinite, if the real part of the power is negative).
     #[track_caller]
     pub fn pow<'a>(&'a self, other: impl Into<ComplexOperand<'a>>) -> ComplexArray {
         let here = Here(Location::caller());
         let other = other.into();
         let power = exp(here, &mul(here, &log(here, self), &other));
-        // The product with an infinite logarithm has parts that are no numbers.
+        // The parts of the product with an infinite logarithm are NaN.
         let zero = here.two(E::And, &here.two(E::Eq, &self.re, 0.0), here.two(E::Eq, &self.im, 0.0));
         let (real, unit) = other.real_part_and_zero(here, &self.re);
         // `infinite` has the dtype of the base: `select` of two plain numbers would give an f64 array.
@@ -198,8 +198,8 @@ fn cosh(here: Here, z: &ComplexArray) -> ComplexArray {
     ComplexArray::new(re, here.select(&real, here.mul(&sin, here.one(E::Sign, &sinh)), &im))
 }
 
-/// Kahan's: with `t = tan y` and `s = sinh x`, `(cosh x s (1 + t^2) + i t) / (1 + s^2 (1 + t^2))`. Where the square of the
-/// sine is all that is left, `sign x + 4 i sin y cos y e^(-2 |x|)`.
+/// Kahan's method: with `t = tan y` and `s = sinh x`, the result is `(cosh x s (1 + t^2) + i t) / (1 + s^2 (1 + t^2))`.
+/// For large `|x|` it is `sign x + 4 i sin y cos y e^(-2 |x|)`.
 fn tanh(here: Here, z: &ComplexArray) -> ComplexArray {
     let (x, y) = (&z.re, &z.im);
     let tan = here.one(E::Tan, y);
@@ -209,7 +209,7 @@ fn tanh(here: Here, z: &ComplexArray) -> ComplexArray {
     let re = here.div(&here.mul(&here.mul(&beta, &cosh), &sinh), &below);
     let im = here.div(&tan, &below);
     let size = here.one(E::Abs, x);
-    // Beyond, e^(-2 |x|) is less than half a unit of 1 in f64.
+    // Beyond this limit, e^(-2 |x|) is less than half a unit of 1 in f64.
     let far = here.two(E::Gt, &size, 20.0);
     let small = here.one(E::Exp, &here.mul(&size, -2.0));
     let turns = here.mul(&here.mul(&here.one(E::Sin, y), here.one(E::Cos, y)), 4.0);

@@ -1,5 +1,5 @@
-//! Sums of products by Einstein's notation: operands are contracted from the left to the right, each time by one product
-//! of matrices over permuted and reshaped operands, or by an expanded product where nothing is summed.
+//! Sums of products in Einstein's notation. Operands are contracted from left to right. Each step is one matrix product
+//! of permuted and reshaped operands, or an expanded product if nothing is summed.
 
 use crate::array::handle::Array;
 use crate::array::record::derive;
@@ -13,17 +13,17 @@ use std::panic::Location;
 /// Labels of dimensions, in their order.
 type Labels = SmallVec<[char; 8]>;
 
-/// An operand on its way to the result.
+/// An operand, or the result of a step.
 struct Term {
     array: Array,
     labels: Labels,
 }
 
-/// The sum of products that `formula` names: `"ij,jk->ik"` is a product of matrices, `"ii->"` a trace, `"i,j->ij"` an
-/// outer product. Each letter names a dimension; what stands for dimensions of several operands must have one extent
-/// there; letters that the result does not name are summed over. Without an arrow, the result has the letters that come
-/// once, in alphabetical order. Two operands at a time are contracted, from the left to the right, as products of matrices
-/// ([`Array::matmul`]); the order is the program's to choose.
+/// The sum of products that `formula` describes: `"ij,jk->ik"` is a matrix product, `"ii->"` a trace, `"i,j->ij"` an
+/// outer product. Each letter names a dimension. Dimensions with the same letter must have the same extent. Letters
+/// that the result does not have are summed over. Without an arrow, the result has the letters that occur once, in
+/// alphabetical order. Operands are contracted two at a time, from left to right, as matrix products
+/// ([`Array::matmul`]); the program chooses the order by the order of its operands.
 ///
 /// ```
 /// # let rt = tidemill::Runtime::builder().device("host").start_blocking().unwrap();
@@ -35,8 +35,8 @@ struct Term {
 /// ```
 ///
 /// # Errors
-/// `ErrorKind::Argument` for a formula that is none, or names another number of operands; `ErrorKind::Shape` where
-/// extents or numbers of dimensions differ. An operand's own fault is carried on by the array.
+/// `ErrorKind::Argument` for an invalid formula, or one with another number of operands; `ErrorKind::Shape` if extents
+/// or numbers of dimensions differ. The fault of an operand is carried by the resulting array.
 #[track_caller]
 pub fn einsum(formula: &str, operands: &[&Array]) -> Result<Array> {
     let at = Location::caller();
@@ -96,13 +96,13 @@ fn parse(formula: &str, operands: usize) -> Result<(Vec<Labels>, Labels)> {
     Ok((inputs, output))
 }
 
-/// The extent of a dimension that a label names.
+/// The extent of the dimension that a label names.
 fn extent(term: &Term, label: char) -> Result<usize> {
     let shape = term.array.shape()?;
     Ok(term.labels.iter().position(|&own| own == label).map_or(1, |d| shape.dim(d)))
 }
 
-/// An operand with its dimensions in an order, gathered into as many dimensions as there are groups.
+/// An operand with its dimensions in the order of `groups`, each group reshaped to one dimension.
 fn arranged(r: Recorder<'_>, term: &Term, groups: &[&[char]]) -> Result<Array> {
     let place = |label: &char| term.labels.iter().position(|own| own == label);
     let mut order: SmallVec<[usize; 8]> = groups.iter().copied().flatten().filter_map(place).collect();
@@ -113,7 +113,7 @@ fn arranged(r: Recorder<'_>, term: &Term, groups: &[&[char]]) -> Result<Array> {
     r.reshape(&r.permute(&term.array, &order)?, Shape::new(&extents)?)
 }
 
-/// An operand in which no label comes twice: of those that do, the diagonal.
+/// The operand's diagonals along labels that occur twice, so that no label occurs twice.
 fn diagonals(r: Recorder<'_>, mut term: Term) -> Result<Term> {
     while let Some(second) = (0..term.labels.len()).find(|&d| term.labels[..d].contains(&term.labels[d])) {
         let label = term.labels[second];
@@ -143,7 +143,7 @@ fn diagonals(r: Recorder<'_>, mut term: Term) -> Result<Term> {
     Ok(term)
 }
 
-/// Sums over the labels that nothing else needs.
+/// Sums over the labels that are not needed later.
 fn reduced(r: Recorder<'_>, term: Term, needed: impl Fn(char) -> bool) -> Result<Term> {
     let (kept, summed): (Labels, Labels) = term.labels.iter().copied().partition(|&label| needed(label));
     if summed.is_empty() {
@@ -154,7 +154,7 @@ fn reduced(r: Recorder<'_>, term: Term, needed: impl Fn(char) -> bool) -> Result
     Ok(Term { array: r.reshape(&sum, Shape::new(&dims)?)?, labels: kept })
 }
 
-/// The result of all operands, with these labels.
+/// The result of all operands, with the labels of `output`.
 fn contract(r: Recorder<'_>, terms: Vec<Term>, output: &[char]) -> Result<Array> {
     let mut rest = terms.into_iter();
     let mut done = rest.next().expect("a formula names an operand");
@@ -171,7 +171,7 @@ fn contract(r: Recorder<'_>, terms: Vec<Term>, output: &[char]) -> Result<Array>
     if order.is_empty() { r.reshape(&done.array, Shape::scalar()) } else { arranged(r, &done, &order) }
 }
 
-/// The product of two operands, summed over the labels that they share and nothing else needs.
+/// The product of two operands, summed over the labels that they share and that are not needed later.
 fn product(r: Recorder<'_>, left: &Term, right: &Term, shared: &[char], later: impl Fn(char) -> bool) -> Result<Term> {
     for &label in shared {
         let [m, n] = [extent(left, label)?, extent(right, label)?];
@@ -184,7 +184,7 @@ fn product(r: Recorder<'_>, left: &Term, right: &Term, shared: &[char], later: i
     let (rows, columns) = (own(left), own(right));
     let a = arranged(r, left, &[&rows, &terms, &pages])?;
     let b = arranged(r, right, &[&terms, &columns, &pages])?;
-    // Where nothing is summed, an element is one product: no matrices are needed for it.
+    // If nothing is summed, each element is a single product, which needs no matrix product.
     let made = if terms.is_empty() { r.mul(&a, &b) } else { r.matmul(&a, &b) }?;
     let mut labels = rows.clone();
     labels.extend(columns.iter().chain(&pages).copied());

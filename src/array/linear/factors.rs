@@ -8,11 +8,11 @@ use crate::graph::{DType, LinearOp, Meta, Shape};
 use std::panic::Location;
 
 impl Array {
-    /// The lower factor `l` of symmetric, positive definite matrices, per page: `l.matmul(&l.t())` is the matrix. The
-    /// lower triangle is read, the upper one taken to be its mirror image; above the diagonal, `l` is zero.
+    /// The lower factor `l` of symmetric, positive definite matrices, for each page: `l.matmul(&l.t())` is the matrix.
+    /// Only the lower triangle is read, and the upper one taken to be its mirror image; above the diagonal, `l` is zero.
     ///
-    /// Where a pivot is zero, negative, infinite or NaN, the result carries a fault (`ErrorKind::Domain`), which is
-    /// read with the gather. One page that has no factor is a fault of all of them.
+    /// If a pivot is zero, negative, infinite or NaN, the result carries a fault (`ErrorKind::Domain`), which the
+    /// gather returns. If one page has no factor, the whole result carries the fault.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking().unwrap();
@@ -27,10 +27,10 @@ impl Array {
         derive(&[self], "cholesky", at, |home, _| Matrices::square(home, self, at)?.op(LinearOp::Cholesky))
     }
 
-    /// The factors of `m` by `n` matrices by elimination with rows exchanged, per page: `(l, u, rows)`, where `l` is
-    /// `m` by `k` with a unit diagonal, `u` is `k` by `n`, and `k` is the smaller of `m` and `n`. Row `i` of `l.matmul(&u)`
-    /// is row `rows[i]` (u32, a column) of the matrix. A singular matrix has such factors, too: `u` has a zero on its
-    /// diagonal then.
+    /// The factors of `m` by `n` matrices by elimination with exchanged rows, for each page: `(l, u, rows)`, where `l`
+    /// is `m` by `k` with a unit diagonal, `u` is `k` by `n`, and `k` is the smaller of `m` and `n`. Row `i` of
+    /// `l.matmul(&u)` is row `rows[i]` (u32, a column) of the matrix. A singular matrix has such factors, too; then `u`
+    /// has a zero on its diagonal.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking().unwrap();
@@ -61,9 +61,9 @@ impl Array {
         (lower, upper, rows)
     }
 
-    /// An orthogonal and an upper triangular factor of `m` by `n` matrices, per page: `(q, r)` with `q.matmul(&r)` the
-    /// matrix. With `k` the smaller of `m` and `n`, `q` is `m` by `k` with orthonormal columns, and `r` is `k` by `n`.
-    /// They are made by reflections, so that columns may depend on each other.
+    /// An orthogonal and an upper triangular factor of `m` by `n` matrices, for each page: `(q, r)`, where
+    /// `q.matmul(&r)` is the matrix. With `k` the smaller of `m` and `n`, `q` is `m` by `k` with orthonormal columns,
+    /// and `r` is `k` by `n`. They are computed by reflections, so the columns of the matrix may be linearly dependent.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking().unwrap();
@@ -78,7 +78,7 @@ impl Array {
         qr(self, false, Location::caller())
     }
 
-    /// As [`Array::qr`], with a square `q`, and `r` of the matrix's extents.
+    /// As [`Array::qr`], but `q` is square, and `r` has the extents of the matrix.
     #[track_caller]
     pub fn qr_full(&self) -> (Array, Array) {
         qr(self, true, Location::caller())
@@ -96,7 +96,7 @@ pub(super) fn packed(array: &Array, op: LinearOp, name: &'static str, at: At) ->
         let (m, n) = pages.extents();
         let (rows, columns) = op.extents(m, n, 0);
         let meta = Meta { dtype: pages.meta.dtype, shape: pages.pages_of(rows, columns)? };
-        // An identity in front of no column; rows in order, no sign.
+        // The orthogonal factor is an identity, followed by no column; the rows are in order, with no sign.
         match op {
             LinearOp::Qr { full: true } if rows > 0 => pages.identity(rows, columns),
             LinearOp::Lu if meta.elements() > 0 => in_order(pages, rows),
@@ -108,12 +108,12 @@ pub(super) fn packed(array: &Array, op: LinearOp, name: &'static str, at: At) ->
     })
 }
 
-/// As [`packed`], of square matrices.
+/// As [`packed`], for square matrices.
 pub(super) fn square_packed(array: &Array, op: LinearOp, name: &'static str, at: At) -> Array {
     derive(&[array], name, at, |home, _| packed(&Matrices::square(home, array, at)?.array, op, name, at).checked())
 }
 
-/// The numbers of `m` rows, and a column of ones, per page.
+/// The numbers of `m` rows, and a column of ones, for each page.
 fn in_order(pages: &Pages<'_>, m: usize) -> Result<Array> {
     let r = pages.recorder;
     let meta = Meta { dtype: pages.meta.dtype, shape: pages.pages_of(m, 1)? };
@@ -121,7 +121,7 @@ fn in_order(pages: &Pages<'_>, m: usize) -> Result<Array> {
     r.join(1, &[&r.expand(&rows, &meta.shape)?, &r.full(meta, 1.0)?])
 }
 
-/// Both factors by reflections.
+/// Both factors, by reflections.
 pub(super) fn qr(array: &Array, full: bool, at: At) -> (Array, Array) {
     let all = packed(array, LinearOp::Qr { full }, "qr", at);
     let sizes = |pages: &Pages<'_>| {

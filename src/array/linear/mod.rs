@@ -1,9 +1,9 @@
 //! Linear algebra of [`Array`]: methods that record factorisations (`Op::Linear`) and read their parts by views, and
-//! methods that are programs of other ops.
+//! methods that record several other ops.
 //!
-//! In: arrays whose first two dimensions are matrices; further ones count pages. Out: arrays. Must hold: integers and
-//! bools are converted to f64; an empty matrix reaches no tape: its results are written out here; every op is recorded
-//! at the line that called the method.
+//! In: arrays whose first two dimensions are matrices; further dimensions count pages. Out: arrays. Must hold: integers
+//! and bools are converted to f64; an empty matrix reaches no tape, and its results are written out here; every op is
+//! recorded at the source line that called the method.
 
 mod einsum;
 mod factors;
@@ -25,7 +25,7 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The float dtype and the shape of pages of matrices, and the recorder of what is made of them.
+/// The float dtype and the shape of pages of matrices, and a recorder for ops on them.
 struct Pages<'h> {
     recorder: Recorder<'h>,
     meta: Meta,
@@ -43,18 +43,18 @@ impl<'h> Pages<'h> {
         (self.meta.shape.dim(0), self.meta.shape.dim(1))
     }
 
-    /// The shape of as many pages of other extents.
+    /// The shape of the same number of pages with other extents.
     fn pages_of(&self, rows: usize, columns: usize) -> Result<Shape> {
         pages_of(&self.meta.shape, rows, columns)
     }
 
-    /// As many pages of other extents, with ones on the diagonal and zeros elsewhere.
+    /// The same number of pages with other extents, with ones on the diagonal and zeros elsewhere.
     fn identity(&self, rows: usize, columns: usize) -> Result<Array> {
         let meta = Meta { dtype: self.meta.dtype, shape: self.pages_of(rows, columns)? };
         self.recorder.op(Op::Eye, &[], meta)
     }
 
-    /// Rows and columns of an array of pages.
+    /// A range of rows and columns of each page of an array.
     fn part(&self, array: &Array, rows: Range<usize>, columns: Range<usize>) -> Result<Array> {
         part(&self.recorder, array, rows, columns)
     }
@@ -77,23 +77,23 @@ impl<'h> Pages<'h> {
     }
 }
 
-/// A matrix of floats per page.
+/// Matrices of floats, one for each page.
 struct Matrices<'h> {
     pages: Pages<'h>,
     array: Array,
 }
 
 impl<'h> Matrices<'h> {
-    /// An array as matrices of floats.
+    /// Converts an array to matrices of floats.
     fn of(home: &'h Arc<Home>, array: &Array, at: At) -> Result<Matrices<'h>> {
         let pages = Pages::of(home, array, at)?;
         Ok(Matrices { array: cast_in(home, array, pages.meta.dtype, at), pages })
     }
 
-    /// The same, of square matrices.
+    /// The same, for square matrices.
     ///
     /// # Errors
-    /// `ErrorKind::Shape` for others.
+    /// `ErrorKind::Shape` if they are not square.
     fn square(home: &'h Arc<Home>, array: &Array, at: At) -> Result<Matrices<'h>> {
         let matrices = Matrices::of(home, array, at)?;
         must_be_square(&matrices.pages.meta.shape)?;
@@ -109,7 +109,7 @@ impl<'h> Matrices<'h> {
     }
 }
 
-/// Reads a part of `all`, which an op made of the matrices of an array.
+/// Reads a part of `all`, the value of an op on the matrices of an array.
 fn read(
     array: &Array,
     all: &Array,
@@ -120,10 +120,10 @@ fn read(
     derive(&[array, all], name, at, |home, _| part(&Pages::of(home, array, at)?))
 }
 
-/// Whether matrices have as many rows as columns.
+/// Checks that matrices have as many rows as columns.
 ///
 /// # Errors
-/// `ErrorKind::Shape` where they have not.
+/// `ErrorKind::Shape` if they do not.
 fn must_be_square(shape: &Shape) -> Result<()> {
     let (m, n) = (shape.dim(0), shape.dim(1));
     if m == n {
@@ -132,14 +132,14 @@ fn must_be_square(shape: &Shape) -> Result<()> {
     Err(Error::new(ErrorKind::Shape, format!("{shape} is not square: {m} rows, {n} columns")))
 }
 
-/// The shape of pages of other extents, as many as `shape` has.
+/// The shape of as many pages as `shape` has, with other extents.
 pub(in crate::array) fn pages_of(shape: &Shape, rows: usize, columns: usize) -> Result<Shape> {
     let mut dims: SmallVec<[usize; 4]> = SmallVec::from_slice(&[rows, columns]);
     dims.extend((2..shape.axes()).map(|d| shape.dim(d)));
     Shape::new(&dims)
 }
 
-/// Rows and columns of an array of pages.
+/// A range of rows and columns of each page of an array.
 pub(in crate::array) fn part(
     recorder: &Recorder<'_>,
     array: &Array,

@@ -37,8 +37,8 @@ const PADE_7: ([f64; 8], f64) =
     ([17297280.0, 8648640.0, 1995840.0, 277200.0, 25200.0, 1512.0, 56.0, 1.0], 3.92572478313866);
 
 impl Array {
-    /// Square matrices to a whole power, per page, by repeated squaring: the identity for 0, powers of [`Array::inv`]
-    /// for negative ones.
+    /// Powers of square matrices with a whole exponent, for each page, by repeated squaring. The power 0 is the
+    /// identity; negative powers are powers of [`Array::inv`].
     #[track_caller]
     pub fn matrix_power(&self, power: i32) -> Array {
         let at = Location::caller();
@@ -70,12 +70,11 @@ impl Array {
         })
     }
 
-    /// The exponential of square matrices, per page, by scaling, a Padé approximant and squaring. Awaits how often the
-    /// page of the greatest 1-norm has to be squared.
+    /// The exponential of square matrices, for each page, by scaling, a Padé approximant and squaring. The future
+    /// awaits how often the page with the greatest 1-norm has to be squared.
     ///
     /// # Errors
-    /// The array's fault, `ErrorKind::Shape` where the matrices are not square, and what happened to the norm's
-    /// computation.
+    /// The array's fault, `ErrorKind::Shape` if the matrices are not square, and errors of the computation of the norm.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking().unwrap();
@@ -103,8 +102,8 @@ impl Array {
         }
     }
 
-    /// The Kronecker product of matrices, per page: each element of this one times the other one, `[m p, n q, ..]` of
-    /// `[m, n, ..]` and `[p, q, ..]`.
+    /// The Kronecker product of matrices, for each page: each element of this array times the other matrix. `[m, n,
+    /// ..]` and `[p, q, ..]` give `[m p, n q, ..]`.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking().unwrap();
@@ -164,7 +163,7 @@ impl Array {
     }
 }
 
-/// These extents, and those of the pages of `shape`.
+/// The given extents, followed by the extents of the pages of `shape`.
 fn with_pages(extents: &[usize], shape: &Shape) -> SmallVec<[usize; 8]> {
     extents.iter().copied().chain((2..shape.axes()).map(|d| shape.dim(d))).collect()
 }
@@ -174,7 +173,8 @@ fn approximant(dtype: DType) -> (&'static [f64], f64) {
     if dtype == DType::F64 { (&PADE_13.0, PADE_13.1) } else { (&PADE_7.0, PADE_7.1) }
 }
 
-/// How often each page has to be halved until the approximant serves. A page that is not finite stays as it is.
+/// How often each page has to be halved until the approximant is exact to rounding. A page that is not finite is not
+/// halved.
 fn halvings(pages: &Pages<'_>, matrices: &Array) -> Result<Array> {
     let (r, (_, limit)) = (pages.recorder, approximant(pages.meta.dtype));
     let norms = norm_of_lines(r, matrices, 0)?;
@@ -191,10 +191,10 @@ fn greatest_number(r: Recorder<'_>, array: &Array) -> Result<Array> {
     r.cast(&r.reduce(array, ReduceOp::Max, dims, Nan::Include)?, DType::F64)
 }
 
-/// The exponential of matrices of which each page is to be halved as often as `counts` has it, `most` times at most.
+/// The exponential of matrices. Each page is halved as often as `counts` says, which is at most `most`.
 fn exponential(pages: &Pages<'_>, matrices: &Array, counts: &Array, most: u32) -> Result<Array> {
     let (r, n) = (pages.recorder, pages.extents().0);
-    // Which pages take part in step `k`.
+    // Selects the pages that take part in step `k`.
     let chosen = |k: u32, changed: &Array, kept: &Array| {
         r.select(&r.binary(ElementOp::Gt, counts, f64::from(k))?, changed, kept)
     };
@@ -203,7 +203,7 @@ fn exponential(pages: &Pages<'_>, matrices: &Array, counts: &Array, most: u32) -
         a = chosen(k, &r.scaled(&a, 0.5)?, &a)?;
     }
     let square = r.matmul(&a, &a)?;
-    // Even powers, from which both parts are made.
+    // The even powers, from which both parts are computed.
     let (coefficients, _) = approximant(pages.meta.dtype);
     let mut powers = vec![pages.identity(n, n)?, square.clone()];
     while 2 * powers.len() < coefficients.len() {

@@ -10,10 +10,10 @@ use crate::graph::{DType, ElementOp, LinearOp, Meta, Nan, Op, ReduceOp, Shape, T
 use std::panic::Location;
 
 impl Array {
-    /// The solution `x` of `a.matmul(&x) == b` for triangular `a`, `[n, n, ..]`, and `b`, `[n, p, ..]`, per page, by
-    /// substitution. `triangle` says which triangle of `a` is read, and how; the other one may hold anything.
+    /// The solution `x` of `a.matmul(&x) == b` for triangular `a`, `[n, n, ..]`, and `b`, `[n, p, ..]`, for each page,
+    /// by substitution. `triangle` says which triangle of `a` is read, and how; the other one may have any contents.
     ///
-    /// A zero on the diagonal is a fault (`ErrorKind::Domain`), which is read with the gather; a tiny number is not.
+    /// A zero on the diagonal is a fault (`ErrorKind::Domain`), which the gather returns; a tiny number is not.
     ///
     /// ```
     /// # use tidemill::Triangle;
@@ -34,11 +34,12 @@ impl Array {
         })
     }
 
-    /// The solution `x` of `a.matmul(&x) == b` for `a`, `[n, n, ..]`, and `b`, `[n, p, ..]`, per page, by elimination
-    /// with rows exchanged.
+    /// The solution `x` of `a.matmul(&x) == b` for `a`, `[n, n, ..]`, and `b`, `[n, p, ..]`, for each page, by
+    /// elimination with exchanged rows.
     ///
-    /// A pivot that is exactly zero is a fault (`ErrorKind::Domain`), which is read with the gather. A matrix that is
-    /// singular up to rounding gives the large numbers that elimination finds: ask [`Array::cond`] where that matters.
+    /// A pivot that is exactly zero is a fault (`ErrorKind::Domain`), which the gather returns. A matrix that is
+    /// singular up to rounding gives the large numbers that elimination finds; [`Array::cond`] tells whether this is
+    /// so.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking().unwrap();
@@ -57,8 +58,8 @@ impl Array {
         })
     }
 
-    /// The inverse of square matrices, per page; a fault as of [`Array::solve`] where there is none. To solve a system,
-    /// call that: it takes less, and loses less.
+    /// The inverse of square matrices, for each page; it carries a fault as [`Array::solve`] does if there is none. To
+    /// solve a system, call [`Array::solve`], which is faster and more accurate.
     #[track_caller]
     pub fn inv(&self) -> Array {
         let at = Location::caller();
@@ -66,7 +67,7 @@ impl Array {
     }
 
     /// The determinant of square matrices, `[1, 1, ..]`: the product of the pivots, which overflows sooner than
-    /// [`Array::slogdet`]; 1 of a matrix without elements.
+    /// [`Array::slogdet`]; 1 for a matrix without elements.
     #[track_caller]
     pub fn det(&self) -> Array {
         let at = Location::caller();
@@ -77,8 +78,8 @@ impl Array {
         })
     }
 
-    /// The sign of the determinant of square matrices (-1, 0 or 1) and the logarithm of its magnitude, both
-    /// `[1, 1, ..]`. Of a singular matrix these are 0 and -inf.
+    /// The sign of the determinant of square matrices (-1, 0 or 1) and the logarithm of its magnitude, both `[1, 1,
+    /// ..]`. For a singular matrix these are 0 and -inf.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking().unwrap();
@@ -105,11 +106,13 @@ impl Array {
         (sign, log)
     }
 
-    /// The `x` that makes `a.matmul(&x) - b` least in the Euclidean norm, for `a`, `[m, n, ..]`, and `b`, `[m, p, ..]`,
-    /// per page: `[n, p, ..]`. Where `a` has more columns than rows, the shortest of those that solve the system.
+    /// The `x` that minimises `a.matmul(&x) - b` in the Euclidean norm, for `a`, `[m, n, ..]`, and `b`, `[m, p, ..]`,
+    /// for each page: `[n, p, ..]`. If `a` has more columns than rows, it is the shortest of the `x` that solve the
+    /// system.
     ///
-    /// It goes by [`Array::qr`], and takes `a` to have full rank: where a diagonal element of the upper factor is exactly
-    /// zero, the result carries a fault (`ErrorKind::Domain`); [`Array::pinv`] serves a matrix of less rank.
+    /// It is computed by [`Array::qr`], which requires `a` to have full rank: if a diagonal element of the upper factor
+    /// is exactly zero, the result carries a fault (`ErrorKind::Domain`). Use [`Array::pinv`] for a matrix of lower
+    /// rank.
     #[track_caller]
     pub fn lstsq(&self, b: &Array) -> Array {
         let at = Location::caller();
@@ -144,7 +147,7 @@ pub(super) fn inverse(matrices: Matrices<'_>) -> Result<Array> {
     eliminated(pages.recorder, &array, &identity, pages.meta.shape)
 }
 
-/// The pivots of square matrices and the signs of the exchanges, columns.
+/// The pivots of square matrices and the signs of the exchanges, as columns.
 struct Pivots {
     pivots: Array,
     signs: Array,
@@ -171,7 +174,7 @@ fn system(r: Recorder<'_>, name: &'static str, sides: [&Array; 2], metas: &[&Met
     Ok((a, b, result))
 }
 
-/// The solution of a triangular system, of a shape. The matrix may have further columns.
+/// The solution of a triangular system; `shape` is its shape. The matrix may have further columns.
 fn substituted(r: Recorder<'_>, a: &Array, b: &Array, triangle: Triangle, shape: Shape) -> Result<Array> {
     let meta = Meta { dtype: a.dtype()?, shape };
     if meta.elements() == 0 {
@@ -180,7 +183,7 @@ fn substituted(r: Recorder<'_>, a: &Array, b: &Array, triangle: Triangle, shape:
     let b = r.view(b, View::Broadcast, meta.shape.clone())?;
     let own = a.shape()?;
     let pages: usize = own.dims().iter().skip(2).product();
-    // One page serves all; several that expand are written out.
+    // A single page serves all pages of the right sides. Several pages that expand are written out.
     let a = if pages == 1 {
         a.clone()
     } else {
@@ -189,7 +192,7 @@ fn substituted(r: Recorder<'_>, a: &Array, b: &Array, triangle: Triangle, shape:
     r.op(Op::Linear(LinearOp::SolveTriangular(triangle)), &[&a, &b], meta)
 }
 
-/// The solution of a system, of a shape.
+/// The solution of a system; `shape` is its shape.
 pub(super) fn eliminated(r: Recorder<'_>, a: &Array, b: &Array, shape: Shape) -> Result<Array> {
     let meta = Meta { dtype: a.dtype()?, shape };
     if meta.elements() == 0 {

@@ -1,4 +1,4 @@
-//! Eigenvalues and singular values, and what follows from them.
+//! Eigenvalues and singular values, and methods that are computed from them.
 
 use super::factors::{packed, square_packed};
 use super::{Matrices, Pages, read};
@@ -12,9 +12,9 @@ use std::panic::Location;
 /// A norm of matrices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MatrixNorm {
-    /// The greatest sum of a column's magnitudes.
+    /// The greatest sum of the magnitudes in a column.
     One,
-    /// The greatest sum of a row's magnitudes.
+    /// The greatest sum of the magnitudes in a row.
     Infinity,
     /// The Euclidean norm of all elements.
     Frobenius,
@@ -25,9 +25,9 @@ pub enum MatrixNorm {
 }
 
 impl Array {
-    /// The eigenvalues (ascending, a column) and the eigenvectors (orthonormal columns) of symmetric matrices, per page:
-    /// `(values, vectors)`. The lower triangle is read. Of a matrix that is not finite, all are NaN. They are computed on
-    /// the host.
+    /// The eigenvalues (ascending, a column) and the eigenvectors (orthonormal columns) of symmetric matrices, for each
+    /// page: `(values, vectors)`. Only the lower triangle is read. For a matrix that is not finite, all are NaN. They
+    /// are computed on the host.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking().unwrap();
@@ -47,15 +47,15 @@ impl Array {
         (values, vectors)
     }
 
-    /// The eigenvalues of symmetric matrices alone, as of [`Array::eigh`].
+    /// The eigenvalues of symmetric matrices alone, as by [`Array::eigh`].
     #[track_caller]
     pub fn eigvalsh(&self) -> Array {
         square_packed(self, LinearOp::Eigh { vectors: false }, "eigvalsh", Location::caller())
     }
 
-    /// The eigenvalues (a column) and the eigenvectors (columns of norm 1) of square matrices, per page, each as its real
-    /// and its imaginary part: `((re, im), (re, im))`. Conjugate pairs are neighbours. Of a matrix that is not finite, all
-    /// are NaN. They are computed on the host.
+    /// The eigenvalues (a column) and the eigenvectors (columns of norm 1) of square matrices, for each page, each as
+    /// its real and its imaginary part: `((re, im), (re, im))`. Conjugate pairs are neighbours. For a matrix that is
+    /// not finite, all are NaN. They are computed on the host.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking().unwrap();
@@ -79,10 +79,10 @@ impl Array {
         (values, (part(|_| 2, |n| n + 2), part(|n| n + 2, |n| 2 * n + 2)))
     }
 
-    /// The singular value decomposition of `m` by `n` matrices, per page: `(u, values, v)`, with
-    /// `(&u * &values.t()).matmul(&v.t())` the matrix. With `k` the smaller of `m` and `n`, `u` is `m` by `k` and `v` is
-    /// `n` by `k`, both with orthonormal columns; the values are a column, descending. Of a matrix that is not finite, all
-    /// are NaN. They are computed on the host.
+    /// The singular value decomposition of `m` by `n` matrices, for each page: `(u, values, v)`, where `(&u *
+    /// &values.t()).matmul(&v.t())` is the matrix. With `k` the smaller of `m` and `n`, `u` is `m` by `k` and `v` is
+    /// `n` by `k`, both with orthonormal columns; the values are a column, descending. For a matrix that is not finite,
+    /// all are NaN. They are computed on the host.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking().unwrap();
@@ -97,7 +97,7 @@ impl Array {
         svd(self, Location::caller())
     }
 
-    /// The singular values of matrices alone, as of [`Array::svd`].
+    /// The singular values of matrices alone, as by [`Array::svd`].
     #[track_caller]
     pub fn singular_values(&self) -> Array {
         singular_values(self, "singular_values", Location::caller())
@@ -123,8 +123,8 @@ impl Array {
         })
     }
 
-    /// The rank of matrices, `[1, 1, ..]` (u32): how many singular values exceed the greatest one times `max(m, n)` times
-    /// the dtype's epsilon.
+    /// The rank of matrices, `[1, 1, ..]` (u32): the number of singular values that exceed the greatest one times
+    /// `max(m, n)` times the dtype's epsilon.
     #[track_caller]
     pub fn rank(&self) -> Array {
         let at = Location::caller();
@@ -139,8 +139,8 @@ impl Array {
         })
     }
 
-    /// The condition of matrices for the 2-norm, `[1, 1, ..]`: the greatest singular value over the least; infinite for a
-    /// singular matrix, NaN for zeros. A matrix without elements has none, which is a fault.
+    /// The condition number of matrices for the 2-norm, `[1, 1, ..]`: the greatest singular value over the least;
+    /// infinite for a singular matrix, NaN for zeros. For a matrix without elements the result is a fault.
     #[track_caller]
     pub fn cond(&self) -> Array {
         let at = Location::caller();
@@ -152,8 +152,8 @@ impl Array {
         })
     }
 
-    /// A norm of matrices, per page: `[1, 1, ..]`. 0 of a matrix without elements. The last two are computed by singular
-    /// values, on the host.
+    /// A norm of matrices, for each page: `[1, 1, ..]`; 0 for a matrix without elements. `Two` and `Nuclear` are
+    /// computed from singular values, on the host.
     #[track_caller]
     pub fn matrix_norm(&self, norm: MatrixNorm) -> Array {
         let at = Location::caller();
@@ -177,7 +177,7 @@ impl Array {
     }
 }
 
-/// The decomposition by singular values.
+/// The singular value decomposition.
 fn svd(array: &Array, at: At) -> (Array, Array, Array) {
     let all = packed(array, LinearOp::Svd { vectors: true }, "svd", at);
     let sizes = |pages: &Pages<'_>| {

@@ -12,12 +12,12 @@ use std::panic::Location;
 
 impl Array {
     /// For each element of `values`, the position at which inserting it keeps this sorted array sorted: the number of
-    /// elements that are less than it, or with `right` the number that are less or equal. The positions (u32) are linear
-    /// ones in column-major order; the result has the shape of `values`.
+    /// elements that are less than it, or with `right` the number that are less or equal. The positions (u32) are
+    /// linear, in column-major order; the result has the shape of `values`.
     ///
-    /// The elements must lie in ascending order, NaN last, as [`Array::sort`] leaves them: of others, the result is some
-    /// position. A value that is NaN belongs before (behind) the NaN of this array. Dtypes may differ: numbers are compared
-    /// as by [`Array::lt`].
+    /// The elements must be in ascending order, NaN last, as [`Array::sort`] yields them; otherwise the result is some
+    /// position. A NaN in `values` is placed before (with `right`, behind) the NaN of this array. Dtypes may differ:
+    /// numbers are compared as by [`Array::lt`].
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -38,8 +38,8 @@ impl Array {
         })
     }
 
-    /// As [`Array::search_sorted`], line by line: the values of a line along `dim` are searched in this array's line. In all
-    /// other dimensions both have the same extents (`ErrorKind::Shape` else).
+    /// As [`Array::search_sorted`], line by line: the values of a line along `dim` are searched in this array's line.
+    /// In all other dimensions both must have the same extents (`ErrorKind::Shape` otherwise).
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -60,12 +60,12 @@ impl Array {
         })
     }
 
-    /// How many elements of this array lie between neighbouring `edges`, of which there are two at least, in ascending
-    /// order: a column of u32, one element shorter than `edges`. An interval holds its lower edge and not its upper one;
-    /// the last holds both (NumPy's rule). What lies outside of all is not counted, nor is NaN.
+    /// The number of elements of this array between neighbouring `edges`: a column of u32, one element shorter than
+    /// `edges`. The edges are at least two, in ascending order. An interval contains its lower edge and not its upper
+    /// one; the last contains both (NumPy's rule). Elements outside of all intervals are not counted, nor are NaN.
     ///
-    /// Fewer edges are a fault (`ErrorKind::Argument`); edges that descend, or are NaN, are one (`ErrorKind::Domain`) that
-    /// is read with the gather.
+    /// Fewer than two edges are a fault (`ErrorKind::Argument`). Edges that descend, or are NaN, are a fault
+    /// (`ErrorKind::Domain`) that the gather returns.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -81,8 +81,8 @@ impl Array {
         histogram(self, edges, Location::caller())
     }
 
-    /// How often each of the numbers from 0 to `bins - 1` is an element of this array of integers: a column of u32. Another
-    /// element is a fault (`ErrorKind::Index`), as an index that is out of range.
+    /// How often each of the numbers from 0 to `bins - 1` is an element of this array of integers: a column of u32. Any
+    /// other element is a fault (`ErrorKind::Index`), like an index that is out of range.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -127,8 +127,8 @@ impl Array {
     }
 }
 
-/// For each value how many elements of `sorted` (a column, or the value's line along a dimension) lie before it: those less
-/// than it, and with `right` those equal to it, too. The count is built from its highest bit down.
+/// For each value, the number of elements of `sorted` (a column, or the value's line along a dimension) that lie before
+/// it: those less than it, and with `right` also those equal to it. The count is built from its highest bit down.
 pub(super) fn search(
     r: &Recorder<'_>,
     sorted: &Array,

@@ -10,9 +10,10 @@ use smallvec::SmallVec;
 use std::panic::Location;
 
 impl Array {
-    /// The running integral along a dimension by the trapezoid rule, at points a distance of 1 apart: 0 at the first. The
-    /// result has this array's shape; integers and bools give f64. Behind the first element of a line, what NaN lies at or before
-    /// is NaN. A dimension that the array lacks is a fault (`ErrorKind::Index`).
+    /// The running integral along a dimension by the trapezoid rule, at points a distance of 1 apart; it begins with 0.
+    /// The result has this array's shape; integers and bools give f64. A NaN in a line makes all elements from its
+    /// place on NaN, except the first element of the line. A dimension that the array lacks is a fault
+    /// (`ErrorKind::Index`).
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -31,8 +32,8 @@ impl Array {
         })
     }
 
-    /// As [`Array::cumtrapz`], at the points `x`: as many in any shape as this array has elements along `dim`, or an array
-    /// of this one's shape (`ErrorKind::Shape` else).
+    /// As [`Array::cumtrapz`], at the points `x`: an array of any shape with as many elements as this array has along
+    /// `dim`, or an array of this one's shape (`ErrorKind::Shape` otherwise).
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -63,9 +64,9 @@ impl Array {
         })
     }
 
-    /// The values of a polynomial at the elements of this array; the result has this array's shape. `coefficients` begins
-    /// with the coefficient of the highest power; without coefficients the polynomial is 0. The result has the dtype of a
-    /// product of both arrays, and f64 if that is no float.
+    /// The values of a polynomial at the elements of this array; the result has this array's shape. `coefficients`
+    /// begins with the coefficient of the highest power; without coefficients the polynomial is 0. The result has the
+    /// dtype of a product of both arrays, or f64 if that is no float.
     ///
     /// Horner's rule computes the values: for n coefficients the error is at most 2 n eps times the sum of the magnitudes
     /// of the terms.
@@ -123,10 +124,10 @@ fn trapezoids(r: &Recorder<'_>, y: &Array, x: Option<&Array>, dim: usize) -> Res
     r.padded(&r.scan(&areas, ScanOp::Sum, dim, false)?, dim, 1, 0)
 }
 
-/// The coordinates of the points of a grid, an array for each axis: the elements of the first axis vary along dimension 1,
-/// those of the second along dimension 0, those of each further one along the dimension of its number, as in MATLAB and
-/// NumPy. Axes of m, n and k elements, in any shape, give arrays of `[n, m, k]`, each of its axis's dtype; they are views,
-/// which take no memory. The fault of an axis is that of all.
+/// The coordinates of the points of a grid, as an array for each axis. The elements of the first axis vary along
+/// dimension 1, those of the second along dimension 0, those of each further axis along the dimension of its number, as
+/// in MATLAB and NumPy. Axes of m, n and k elements, in any shape, give arrays of `[n, m, k]`, each of its axis's
+/// dtype. They are views, which take no memory. If an axis carries a fault, all results carry it.
 ///
 /// ```
 /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -147,7 +148,7 @@ pub fn meshgrid<const N: usize>(axes: [&Array; N]) -> [Array; N] {
 /// The coordinate of one axis at each point of a grid.
 fn coordinates(axes: &[&Array], axis: usize, at: At) -> Array {
     let place = |axis: usize| if axis < 2 && axes.len() > 1 { 1 - axis } else { axis };
-    // A fault is that of the first axis that has one.
+    // If several axes carry a fault, the first one is carried on.
     let made = common_home(axes.iter().copied()).and_then(|home| {
         let mut extents: SmallVec<[usize; 4]> = SmallVec::from_elem(1, axes.len().max(2));
         for (axis, array) in axes.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Statistics of [`Array`]: methods that record several ops along a dimension.
 //!
-//! In: arrays. Out: arrays, of ops that exist, so that fusion, placement, budgets and gradients know nothing of these
-//! methods. Must hold: every op is recorded at the line that called the method.
+//! In: arrays. Out: arrays, recorded by existing ops, so that fusion, placement, budgets and gradients need not know
+//! these methods. Must hold: every op is recorded at the source line that called the method.
 
 mod counts;
 mod curves;

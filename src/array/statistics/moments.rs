@@ -9,12 +9,13 @@ use crate::graph::{ElementOp, Meta, Nan, Op, ReduceOp};
 use std::panic::Location;
 
 impl Array {
-    /// The covariances of the columns of a matrix whose n rows are observations: `[n, p, ..]` gives `[p, p, ..]`, page by
-    /// page. They are divided by n - 1 (by 1 of one observation, which gives zeros, as [`Array::var`] does); integers and
-    /// bools give f64.
+    /// The covariances of the columns of a matrix whose n rows are observations: `[n, p, ..]` gives `[p, p, ..]`, page
+    /// by page. They are divided by n - 1 (by 1 for a single observation, which gives zeros, as [`Array::var`] does);
+    /// integers and bools give f64.
     ///
-    /// A column that holds NaN or infinity makes its row and its column of the result NaN; without observations all is
-    /// NaN. The error of an element is at most 8 (4 + log2 n) eps times the product of both standard deviations.
+    /// A column that holds NaN or infinity makes its row and its column of the result NaN. Without observations all
+    /// elements are NaN. The error of an element is at most 8 (4 + log2 n) eps times the product of both standard
+    /// deviations.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -33,9 +34,9 @@ impl Array {
         })
     }
 
-    /// The correlation coefficients of the columns of a matrix whose rows are observations, from -1 to 1, page by page. A
-    /// column of equal elements correlates with none: its row and its column are NaN, its own coefficient, too. The error is
-    /// at most 8 (4 + log2 n) eps. All else is as in [`Array::cov`].
+    /// The correlation coefficients of the columns of a matrix whose rows are observations, from -1 to 1, page by page.
+    /// A column of equal elements has no correlation: its row and its column are NaN, also its own coefficient. The
+    /// error is at most 8 (4 + log2 n) eps. All else is as in [`Array::cov`].
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -60,7 +61,7 @@ impl Array {
     }
 }
 
-/// What `record` makes of the columns, and of the columns minus their means.
+/// Applies `record` to the columns, and to the columns minus their means.
 fn products_of_columns(
     array: &Array,
     name: &'static str,
@@ -80,7 +81,7 @@ fn products_of_columns(
         }
         let mean = |x: &Array| r.reduce(x, ReduceOp::Mean, 1, Nan::Include);
         let near = r.sub(&x, &mean(&x)?)?;
-        // What is left of a large mean by its rounding; to watches it is the zero that it is without rounding.
+        // `rest` is the rounding error of a large mean. Without rounding it is zero, so watches treat it as a constant.
         let rest = r.constant(|| mean(&near))?;
         let centred = r.sub(&near, &rest)?;
         record(&r, &x, &centred)

@@ -1,4 +1,4 @@
-//! What lies where in the sorted lines of an array: medians, quantiles, modes, greatest elements.
+//! Statistics of the sorted lines of an array: medians, quantiles, modes, greatest elements.
 
 use crate::array::handle::Array;
 use crate::array::record::{At, as_floats, derive};
@@ -9,11 +9,11 @@ use crate::graph::{ElementOp, Meta, Nan, Op, ReduceOp, ScanOp};
 use std::panic::Location;
 
 impl Array {
-    /// The middle of the sorted elements along a dimension, the mean of the two in the middle of an even number; that
-    /// dimension has an extent of 1 in the result. Integers and bools give f64.
+    /// The middle of the sorted elements along a dimension; for an even number of elements, the mean of the two in the
+    /// middle. That dimension has an extent of 1 in the result. Integers and bools give f64.
     ///
-    /// A line that holds NaN is NaN, and so is one without elements. A dimension that the array lacks is a fault
-    /// (`ErrorKind::Index`).
+    /// The result is NaN for a line that holds NaN, and for one without elements. A dimension that the array lacks is a
+    /// fault (`ErrorKind::Index`).
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -28,12 +28,12 @@ impl Array {
         quantiles(self, &[0.5], dim, "median", Location::caller())
     }
 
-    /// The element at the place `q (n - 1)` of the n sorted elements along a dimension, on a line between the two nearest
-    /// (NumPy's default): the least for a `q` of 0, the median for 0.5, the greatest for 1. Shapes, dtypes, NaN and empty
-    /// lines are as in [`Array::median`].
+    /// The element at the place `q (n - 1)` of the n sorted elements along a dimension, interpolated linearly between
+    /// the two nearest (NumPy's default): the least for a `q` of 0, the median for 0.5, the greatest for 1. Shapes,
+    /// dtypes, NaN and empty lines are as in [`Array::median`].
     ///
-    /// Between finite and infinite elements a quantile is infinite, between two different infinities NaN. A `q` that is not
-    /// from 0 to 1 is a fault (`ErrorKind::Argument`).
+    /// Between finite and infinite elements a quantile is infinite; between two different infinities it is NaN. A `q`
+    /// that is not from 0 to 1 is a fault (`ErrorKind::Argument`).
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -64,11 +64,11 @@ impl Array {
         quantiles(self, q, dim, "quantiles", Location::caller())
     }
 
-    /// The most frequent element along a dimension, the least of several that are equally frequent; that dimension has an
-    /// extent of 1 in the result, which has this array's dtype.
+    /// The most frequent element along a dimension; if several are equally frequent, the least of them. That dimension
+    /// has an extent of 1 in the result, which has this array's dtype.
     ///
-    /// NaN counts only where a line holds nothing else: then the result is NaN. Of lines without elements there is none,
-    /// a fault (`ErrorKind::Argument`), unless the result is empty, too. A dimension that the array lacks is a fault
+    /// NaN counts only if a line holds nothing else; then the result is NaN. Lines without elements are a fault
+    /// (`ErrorKind::Argument`), unless the result is empty, too. A dimension that the array lacks is a fault
     /// (`ErrorKind::Index`).
     ///
     /// ```
@@ -84,10 +84,10 @@ impl Array {
         mode(self, dim, Location::caller())
     }
 
-    /// The `k` greatest elements along a dimension, greatest first, or the least ones, least first (`largest` false), and
-    /// the 0-based positions (u32) that they have. That dimension has an extent of `k` in both results.
+    /// The `k` greatest elements along a dimension, greatest first, or the `k` least ones, least first (`largest`
+    /// false), and their 0-based positions (u32). That dimension has an extent of `k` in both results.
     ///
-    /// Of equal elements the one at the lower position comes first. NaN is greater than all numbers, as in
+    /// If several elements are equal, the one at the lower position comes first. NaN is greater than all numbers, as in
     /// [`Array::sort`]. A `k` beyond the extent, and a dimension that the array lacks, are faults (`ErrorKind::Index`).
     ///
     /// ```
@@ -153,7 +153,7 @@ fn quantiles(array: &Array, q: &[f64], dim: usize, name: &'static str, at: At) -
     })
 }
 
-/// What lies at a place of sorted lines, between two elements on a line.
+/// The value at a place in sorted lines, interpolated linearly between two elements.
 fn at_place(r: &Recorder<'_>, sorted: &Array, dim: usize, place: f64) -> Result<Array> {
     let (below, share) = (place.floor(), place.fract());
     let low = r.part(sorted, dim, below as usize, 1)?;
@@ -162,12 +162,12 @@ fn at_place(r: &Recorder<'_>, sorted: &Array, dim: usize, place: f64) -> Result<
     }
     let high = r.part(sorted, dim, below as usize + 1, 1)?;
     let rise = r.sub(&high, &low)?;
-    // From the nearer end, so that what is found never lies beyond the other.
+    // The value is computed from the nearer element, so that it never lies beyond the other one.
     let between = match share < 0.5 {
         true => r.add(&low, &r.scaled(&rise, share)?)?,
         false => r.sub(&high, &r.scaled(&rise, 1.0 - share)?)?,
     };
-    // The rise is infinite beside infinities, and between numbers near both ends of the dtype's range.
+    // The rise is infinite between infinities, and between numbers near both ends of the dtype's range.
     let finite = r.apply(ElementOp::IsFinite, &mut [(&rise).into()])?;
     let weighted = r.add(&r.scaled(&low, 1.0 - share)?, &r.scaled(&high, share)?)?;
     r.select(&finite, &between, &weighted)
@@ -189,12 +189,12 @@ fn mode(array: &Array, dim: usize, at: At) -> Array {
         let (earlier, later) = (r.part(&sorted, dim, 0, extent - 1)?, r.part(&sorted, dim, 1, extent - 1)?);
         let differs = r.binary(ElementOp::Ne, &earlier, &later)?;
         let place = r.positions_along(own, 1 << dim)?;
-        // Where the run of equal elements begins that each element lies in.
+        // For each element, the place where its run of equal elements begins.
         let begins = r.select(&differs, &r.part(&place, dim, 1, extent - 1)?, 0i64)?;
         let begins = r.scan(&r.padded(&begins, dim, 1, 0)?, ScanOp::Max, dim, false)?;
         let length = r.sub(&place, &begins)?;
-        // The first of the greatest ends the first of the longest runs; NaN equals nothing, so its runs have one element
-        // and lie behind all others.
+        // The first of the greatest lengths is at the end of the first of the longest runs. NaN equals nothing, so its
+        // runs have one element and lie behind all others.
         let last = r.reduce(&length, ReduceOp::ArgMax, 1 << dim, Nan::Include)?;
         r.op(Op::TakeAlong { dim: dim as u8 }, &[&sorted, &last], meta)
     })

@@ -10,29 +10,29 @@ use crate::error::{Error, Result};
 use crate::graph::{DType, ElementOp, Meta, Op, ScanOp, Shape};
 use std::panic::Location;
 
-/// The distinct elements of an array of n elements, of which there are m: what [`Array::unique`] resolves to.
+/// The result of [`Array::unique`]: the m distinct elements of an array of n elements.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Unique {
     /// The distinct elements in ascending order, a column of m elements of the array's dtype.
     pub values: Array,
-    /// How often each of them occurs, a column of m u32.
+    /// The number of occurrences of each of them, a column of m u32.
     pub counts: Array,
-    /// The linear, 0-based position (u32) in column-major order where each of them occurs first, a column of m.
+    /// The position where each of them occurs first (u32, linear, 0-based, in column-major order), a column of m.
     pub first: Array,
-    /// For each element of the array the position of its value in `values` (u32), in the array's shape:
+    /// For each element of the array, the position of its value in `values` (u32), in the array's shape:
     /// `values.take(&inverse)` is the array.
     pub inverse: Array,
 }
 
 impl Array {
-    /// The distinct elements in ascending order, how often each occurs, and where. Awaits how many there are.
+    /// The distinct elements in ascending order, how often each occurs, and where. The future awaits their number.
     ///
-    /// NaN equals nothing, as in MATLAB: each NaN is an element of its own, behind all numbers. Zeros of either sign are
-    /// one element, which has the sign of the first of them.
+    /// NaN equals nothing, as in MATLAB: each NaN is an element of its own, behind all numbers. Zeros of both signs are
+    /// one element, which has the sign of the first one.
     ///
     /// # Errors
-    /// The array's fault, and what happened to the count's computation.
+    /// The array's fault, and errors of the computation of the number.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -52,7 +52,7 @@ impl Array {
         let at = Location::caller();
         let array = self.clone();
         let sorted = runs(&array, at);
-        // The count is on its way from now on.
+        // The count is in progress from now on.
         let starts = sorted.as_ref().map(|sorted| nonzero(&sorted.begins, "unique", at)).map_err(Clone::clone);
         async move {
             let starts = starts?.await?;
@@ -83,7 +83,7 @@ impl Array {
             }
             let set = sorted(&r, &r.reshape(set, Shape::new(&[count])?)?, 0)?;
             let before = search(&r, &set, self, false, None)?;
-            // Where all lie before it, the last one differs.
+            // If all elements lie before it, it is compared with the last one, which differs.
             let place = r.binary(ElementOp::Min, &before, count as i64 - 1)?;
             let nearest = Meta { dtype: metas[1].dtype, shape };
             let nearest = r.op(Op::Take { dim: None }, &[&set, &place], nearest)?;
@@ -92,13 +92,13 @@ impl Array {
     }
 }
 
-/// An array's elements in order.
+/// The sorted elements of an array.
 struct Runs {
-    /// Where they lie in the array (u32), a column.
+    /// Their places in the array (u32), a column.
     order: Array,
     /// The elements, a column.
     sorted: Array,
-    /// Whether each differs from the one before it (bool), a column.
+    /// Whether each element differs from the one before it (bool), a column.
     begins: Array,
 }
 

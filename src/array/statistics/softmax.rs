@@ -11,9 +11,9 @@ impl Array {
     /// `exp(x) / sum(exp(x))` along a dimension, without overflow; the result has this array's shape. Integers and bools
     /// give f64.
     ///
-    /// A line that holds NaN or infinity, or nothing but minus infinity, is NaN; beside finite elements, minus infinity
-    /// gives 0. The error is at most (12 + 2 log2 n) eps, for n elements along the dimension. A dimension that the array
-    /// lacks is a fault (`ErrorKind::Index`).
+    /// The result is NaN for a line that holds NaN or infinity, or minus infinity only. Beside finite elements, minus
+    /// infinity gives 0. The error is at most (12 + 2 log2 n) eps, for n elements along the dimension. A dimension that
+    /// the array lacks is a fault (`ErrorKind::Index`).
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -32,8 +32,9 @@ impl Array {
         })
     }
 
-    /// The logarithm of [`Array::softmax`], finite also where that underflows to 0; minus infinity beside finite elements
-    /// stays minus infinity. The error of an element y is at most (12 + 3 log2 n + |y|) eps. All else is as there.
+    /// The logarithm of [`Array::softmax`], finite even if the softmax underflows to 0; minus infinity beside finite
+    /// elements stays minus infinity. The error of an element y is at most (12 + 3 log2 n + |y|) eps. All else is as in
+    /// [`Array::softmax`].
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -53,8 +54,8 @@ impl Array {
     }
 }
 
-/// What `record` makes of the array minus the greatest element of each line. That element is a constant to watches: the
-/// result does not depend on it.
+/// Applies `record` to the array minus the greatest element of each line. Watches treat that element as a constant,
+/// because the result does not depend on it.
 fn of_lines(
     array: &Array,
     dim: usize,

@@ -1,4 +1,4 @@
-//! How values come back, under which executors.
+//! Tests of gathers: how values are returned, under which executors.
 
 use crate::array::fake::FakeRing;
 use crate::array::*;
@@ -23,7 +23,7 @@ fn handles_and_gathers_can_move_between_threads() {
 }
 
 #[test]
-fn a_gather_yields_what_the_ring_delivers_and_names_op_and_line_of_failures() {
+fn a_gather_yields_the_delivered_elements_and_names_op_and_line_of_failures() {
     let ring = FakeRing::unfolded();
     let s = ring.session("yield");
     let x = s.full(1.5f32, [2, 2]);
@@ -106,7 +106,8 @@ async fn nonzero_awaits_its_count() {
     let found = x.nonzero();
     drop(x);
     s.flush();
-    // The running count is asked for first, since it stays, and nobody waits for it.
+    // The running count is the first gather, since the op that finds the indices reads it again. The test does not wait
+    // for it.
     ring.deliver(1, HostBuffer::from_slice(&[7u32]));
     let found = found.await.unwrap();
     assert_eq!((found.shape().unwrap().dims(), found.dtype().unwrap()), (&[7, 1][..], DType::U32));

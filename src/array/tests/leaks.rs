@@ -1,10 +1,10 @@
-//! Nothing is kept of sessions that have ended.
+//! Tests that no table keeps entries of sessions that have ended.
 
 use crate::array::{Runtime, Session};
 use crate::rounds::rounds;
 use futures::FutureExt;
 
-/// Sessions of the test; a million where `TIDEMILL_MANY` is set, which takes minutes in a debug build.
+/// The number of sessions of the test; a million if `TIDEMILL_MANY` is set, which takes minutes in a debug build.
 fn sessions() -> u64 {
     if std::env::var_os("TIDEMILL_MANY").is_some() { 1_000_000 } else { rounds(2_000, 5_000) }
 }
@@ -15,7 +15,7 @@ fn request(session: &Session, n: u64) -> crate::array::Array {
     (&x * 2.0 + 1.0).sum(..)
 }
 
-/// More entries than that are not the few of what is under way.
+/// The most entries of a table that work in progress may have.
 const FEW: usize = 600;
 
 fn assert_few(runtime: &Runtime, when: &str) {
@@ -28,7 +28,7 @@ fn assert_few(runtime: &Runtime, when: &str) {
 #[test]
 fn nothing_of_a_session_that_has_ended_is_in_any_table() {
     let runtime = Runtime::builder().device("host").start_blocking().unwrap();
-    // One that stays, as a service's own.
+    // A session that stays open, such as a service's own.
     let stays = runtime.session("stays").open();
     let held = stays.full(1.0f64, [100, 1]);
     for n in 0..sessions() {
@@ -48,7 +48,7 @@ fn nothing_of_requests_that_were_given_up_is_in_any_table() {
     for n in 0..sessions() {
         let session = runtime.session("request").open();
         let mut gather = request(&session, n).gather::<f64>();
-        // Sent, and dropped at once, mostly before the ring knows it.
+        // Two of three gathers are sent, and dropped at once, mostly before the ring knows of them.
         if n % 3 > 0 {
             let _ = (&mut gather).now_or_never();
         }
@@ -69,7 +69,7 @@ fn parked_regions_and_those_dropped_in_the_queue_leave_no_gap_behind() {
     let session = runtime.session("one").open();
     let x = session.full(1.0f64, [100_000, 1]);
     for n in 0..2000 {
-        // Several at a time, so that some wait in the queue when they are given up.
+        // There are several at a time, so that some wait in the queue when they are cancelled.
         let mut gathers: Vec<_> = (0..8).map(|k| (&x * (n * 8 + k) as f64).sum(..).gather::<f64>()).collect();
         gathers.iter_mut().for_each(|gather| drop(gather.now_or_never()));
         drop(gathers);

@@ -1,5 +1,5 @@
-//! The users' side against a ring that computes nothing: what reaches the scheduler, in which order, and what
-//! never does.
+//! Tests of the users' side against a ring that computes nothing: which records reach the scheduler, in which order,
+//! and which never do.
 
 mod gathers;
 mod leaks;
@@ -17,7 +17,7 @@ use futures::task::noop_waker;
 use std::pin::Pin;
 use std::task::Context;
 
-/// Polls once; whether it is ready.
+/// Polls once, and returns whether it is ready.
 fn poll_once<F: Future + Unpin>(future: &mut F) -> bool {
     Pin::new(future).poll(&mut Context::from_waker(&noop_waker())).is_ready()
 }

@@ -27,7 +27,7 @@ fn every_op_of_f32_i32_u32_and_bool_runs_on_the_gpu() {
         let before = rt.stats();
         let dtype = match array.dtype() {
             Ok(dtype) => dtype,
-            // The table says of some ops that they take no such class.
+            // According to the table, some ops do not take such a class.
             Err(error) => return assert_eq!(error.kind(), crate::error::ErrorKind::DType, "{what}: {error}"),
         };
         if dtype == DType::F64 && !has_f64 {

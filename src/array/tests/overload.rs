@@ -1,4 +1,4 @@
-//! What is recorded while too much waits.
+//! Tests of recording while too much work waits.
 
 use super::poll_once;
 use crate::array::fake::FakeRing;
@@ -12,7 +12,7 @@ fn ring(config: Config) -> FakeRing {
     FakeRing::new(Config { fold_elements_max: 0, tape_nodes_max: 10, ..config })
 }
 
-/// Ops that are recorded before one is refused; at most a thousand are tried.
+/// The number of ops that are recorded until one is refused; at most a thousand are tried.
 fn until_refused(x: &Array) -> usize {
     let kind = |y: &Array| y.error().map(|error| error.kind());
     let refused = (0..1000).position(|_| match kind(&(x + 1.0)) {
@@ -33,7 +33,7 @@ fn beyond_its_bound_a_session_records_nothing_and_its_arrays_say_why() {
     let (s, other) = (ring.session("much"), ring.session("other"));
     let x = start(&s);
     assert_eq!(until_refused(&x), 34, "with the first op it has 35");
-    // What is computed from a refused op carries the same fault, whatever else is recorded.
+    // The results of ops on a refused array carry the same fault, whatever else is recorded.
     let refused = &x * 2.0;
     assert_eq!((&refused + &x).error().unwrap().kind(), ErrorKind::Overloaded);
     assert!(refused.error().unwrap().to_string().contains("Session::ready"), "{}", refused.error().unwrap());
@@ -41,7 +41,7 @@ fn beyond_its_bound_a_session_records_nothing_and_its_arrays_say_why() {
     // The other session has its own room.
     assert_eq!(until_refused(&start(&other)), 34);
     assert_eq!(ring.nodes().len(), 60, "the last five of each are on their tapes");
-    // What has left makes room.
+    // Ops that have run make room.
     ring.gates.lock()[0].leave(12);
     assert_eq!(until_refused(&x), 12);
     assert!((&x + 1.0).error().is_some() && (&start(&other) + 1.0).error().is_some());
@@ -56,10 +56,10 @@ fn all_sessions_together_have_a_bound() {
     for x in &xs {
         recorded += until_refused(x);
     }
-    // What is on tapes that were not sent counts for its own session alone.
+    // Ops on tapes that were not sent count for their own session alone.
     assert!((100..=300).contains(&recorded), "{recorded}");
     assert!((100..=300).contains(&ring.link.total.waiting().0), "{:?}", ring.link.total.waiting());
-    // Sessions that end take what they had along.
+    // Sessions that end take their waiting work with them.
     drop((xs, sessions));
     ring.gates.lock().clear();
     assert_eq!(ring.link.total.waiting(), (0, 0));
@@ -67,18 +67,18 @@ fn all_sessions_together_have_a_bound() {
 }
 
 #[test]
-fn who_has_begun_records_on_where_who_comes_new_is_refused() {
+fn a_session_that_has_begun_records_on_where_a_new_one_is_refused() {
     let ring = ring(Config { ops_pending_max: Some(80), session_ops_pending_max: Some(80), ..Config::default() });
     let (first, begun) = (ring.session("first"), ring.session("begun"));
     let (x, y) = (start(&first), start(&begun));
-    // 70 of 80: what is left is for those that have begun.
+    // 70 of 80 ops wait: the rest of the room is for sessions that have begun.
     let waits = (0..69).fold(x, |x, _| x + 1.0);
     assert!(!poll_once(&mut waits.gather::<f32>()));
     assert_eq!(ring.link.total.waiting().0, 70);
     let newcomer = start(&ring.session("new"));
     assert_eq!(newcomer.error().map(|error| error.kind()), Some(ErrorKind::Overloaded));
     assert_eq!(until_refused(&y), 9, "with the first op these are ten");
-    // Once an eighth is free, others may begin.
+    // Once an eighth is free, other sessions may begin.
     let waiting = ring.link.total.waiting().0;
     ring.gates.lock()[0].leave(waiting - 70);
     assert!(start(&ring.session("next")).error().is_some());
@@ -99,15 +99,15 @@ fn data_that_the_program_has_let_go_of_counts_until_the_work_that_reads_it_has_r
         sums.push(sum);
         refused
     });
-    // 400 kB each, and what is held does not count: three fill it, and a tape or so more is recorded before that is
-    // seen.
+    // Each array has 400 kB, and data that the program still holds does not count. Three arrays reach the limit, and
+    // about one more tape is recorded before that is noticed.
     assert!(count.is_some_and(|count| (3..=10).contains(&count)), "{count:?}");
     ring.gates.lock()[0].leave(ring.nodes().len() as u64);
     assert!((source() + &held).error().is_none());
 }
 
 #[test]
-fn who_awaits_room_is_woken_when_there_is_some() {
+fn a_future_that_awaits_room_is_woken_when_there_is_some() {
     let ring = ring(Config { session_ops_pending_max: Some(30), ..Config::default() });
     let s = ring.session("patient");
     let x = start(&s);
@@ -120,7 +120,7 @@ fn who_awaits_room_is_woken_when_there_is_some() {
     ring.gates.lock()[0].leave(5);
     futures::executor::block_on(ready);
     assert_eq!(until_refused(&x), 10);
-    // A tape that is full by itself is sent, and waits as well.
+    // A tape that is full by itself is sent, and waits, too.
     let tight = ring_of_one();
     let s = tight.session("one");
     let x = start(&s);
@@ -135,7 +135,7 @@ fn ring_of_one() -> FakeRing {
 }
 
 #[test]
-fn the_end_of_a_session_and_of_its_gate_lets_go_who_waits() {
+fn a_wait_for_room_ends_with_its_session_and_with_its_gate() {
     let ring = ring_of_one();
     let s = ring.session("ends");
     let _x = start(&s);
@@ -152,7 +152,7 @@ fn async_code_is_refused_where_threads_are_held() {
     let x = start(&s);
     let executor = tokio::runtime::Builder::new_current_thread().build().unwrap();
     assert_eq!(executor.block_on(async { until_refused(&x) }), 19);
-    // A thread of its own is held until there is room.
+    // A thread of the program's own is blocked until there is room.
     let goes_on = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -167,7 +167,7 @@ fn async_code_is_refused_where_threads_are_held() {
 }
 
 #[test]
-fn what_waits_by_itself_is_not_refused_and_is_asked_to_wait() {
+fn unheld_recording_is_not_refused_and_a_wait_becomes_due() {
     let ring = ring(Config { session_ops_pending_max: Some(30), ..Config::default() });
     let s = ring.session("script");
     let x = start(&s);

@@ -1,4 +1,4 @@
-//! Pins: which arrays carry one, what reaches the tape, what no longer folds.
+//! Tests of pins: which arrays carry one, which pins reach the tape, which ops no longer fold.
 
 use crate::array::fake::FakeRing;
 use crate::array::*;
@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 const GPU: Option<DeviceId> = Some(DeviceId(1));
 
 #[test]
-fn what_is_computed_from_a_pinned_array_is_pinned_whatever_the_op() {
+fn results_of_every_op_on_a_pinned_array_are_pinned() {
     let ring = FakeRing::unfolded();
     let s = ring.session("pins");
     let free = s.rand::<f32>([4, 4]);
@@ -90,7 +90,7 @@ fn a_tiny_value_that_is_pinned_to_a_gpu_no_longer_folds() {
     assert_eq!(super::folded::<f32>(&pinned), [1.0, 2.0], "it is known, and gathered at once");
     let y = (&pinned * 2.0).sum(..);
     assert_eq!((y.state(), ring.link.counters.ops_folded.load(Relaxed)), (ArrayState::Lazy, before));
-    // Two numbers, one of them pinned: still an op of the GPU.
+    // With two numbers, one of which is pinned, the op still runs on the GPU.
     let z = s.scalar(1.0f32).pin("gpu") + s.scalar(2.0f32);
     assert_eq!(z.state(), ArrayState::Lazy);
 }

@@ -1,4 +1,4 @@
-//! What an op becomes: dtypes, shapes, faults, folded values.
+//! Tests of recorded ops: their dtypes, shapes, faults and folded values.
 
 use super::folded;
 use crate::array::fake::FakeRing;

@@ -1,4 +1,4 @@
-//! Sessions beside each other: sharing, seeds, ends.
+//! Tests of several sessions: sharing, seeds, ends.
 
 use crate::array::fake::FakeRing;
 use crate::array::*;
@@ -21,7 +21,7 @@ fn arrays_of_another_session_must_be_shared_first() {
     assert!(sum.error().is_none());
     drop((x, shared, a));
     b.flush();
-    // `a` lives on in the tape of `b` until that is cut; its drop reaches the scheduler behind the use.
+    // The tape of `b` keeps `a` until it is cut, so that the drop of `a` reaches the scheduler after its use.
     assert_eq!(
         ring.story(),
         [

@@ -1,4 +1,4 @@
-//! What reaches the scheduler, in which order, and where the tape is cut.
+//! Tests of the tape: which records reach the scheduler, in which order, and where the tape is cut.
 
 use super::poll_once;
 use crate::array::Session;
@@ -96,7 +96,7 @@ fn a_tape_is_cut_when_drops_pin_too_many_bytes() {
     let s = ring.session("bytes");
     let acc = s.zeros::<f32>([1000, 1]);
     for _ in 0..3 {
-        // 400 kB each, held only by the tape once it is added.
+        // Each array has 400 kB, and only the tape keeps it once it was added.
         let x = s.from_vec(vec![1.0f32; 100_000], [1000, 100]).unwrap();
         let _ = &acc + &x;
     }
@@ -124,7 +124,7 @@ fn drops_alone_are_sent_once_they_hold_enough() {
     assert_eq!(ring.story(), ["cut 0 Drops", "drop v0.1", "drop v0.0"]);
 }
 
-/// Nodes that arrive, with a limit of 4 a tape, before their recorder is held.
+/// The number of nodes that arrive, with a limit of 4 for each tape, before the recording thread is blocked.
 fn nodes_until_held(ring: &FakeRing) -> usize {
     let mut nodes = 0;
     for _ in 0..10_000 {
@@ -198,7 +198,7 @@ fn a_thread_that_asked_for_it_is_held_while_too_many_bytes_are_in_the_ring() {
         let source = |s: &Session| s.from_vec(vec![1.0f32; 100_000], [1000, 100]).unwrap();
         for _ in 0..50 {
             acc = acc * 0.5 + source(&s);
-            // The second drop must not forget that the first reached the limit.
+            // The second drop must not forget that the first one reached the limit.
             let (x, y) = (source(&s), source(&s));
             acc += &x + &y;
         }
@@ -273,10 +273,10 @@ fn explaining_cuts_the_tape_and_asks() {
     assert_eq!(block_on(text).unwrap(), "one kernel");
 }
 
-/// Run by hand: `cargo test --release what_recording_costs -- --ignored --nocapture`.
+/// To run it: `cargo test --release what_recording_costs -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
-fn what_recording_costs_an_op() {
+fn the_time_that_recording_takes_for_each_op() {
     let ring = FakeRing::unfolded();
     let _server = ring.answer_with_zeros();
     let s = ring.session("cost");
@@ -301,7 +301,7 @@ fn what_recording_costs_an_op() {
 }
 
 #[test]
-fn what_is_handed_over_ends_with_its_op_unless_somebody_else_has_it() {
+fn an_owned_operand_ends_with_its_op_unless_another_handle_exists() {
     let ring = FakeRing::unfolded();
     let s = ring.session("handed over");
     let x = s.full(2.0f32, [100, 1]);
@@ -329,7 +329,7 @@ fn what_is_handed_over_ends_with_its_op_unless_somebody_else_has_it() {
             "drop v0.3",
         ]
     );
-    // The new value stands in an old one's place, with nothing of it.
+    // The new value uses the handle of an old one, and keeps nothing of the old value.
     assert_eq!(format!("{sum:?}"), "Array(100x1 f32, lazy, mul)");
     assert!(!poll_once(&mut awaited));
     drop(gather);
@@ -379,16 +379,16 @@ fn arrays_of_other_sessions_end_on_their_own_tapes() {
 }
 
 #[test]
-fn full_tapes_end_what_their_last_op_was_handed() {
+fn a_full_tape_also_ends_the_owned_operands_of_its_last_op() {
     let ring = FakeRing::new(Config { fold_elements_max: 0, tape_nodes_max: 3, ..Config::default() });
     let s = ring.session("full");
     let x = s.full(2.0f32, [100, 1]);
     let mut y = (&x + 1.0) * 2.0;
-    // Only once the tape is full: it is cut by the next op.
+    // The handle is dropped when the tape is full but not cut; the next op cuts it.
     drop(x);
     assert!(ring.story().is_empty());
     y += 1.0;
     let drops: Vec<_> = ring.story().into_iter().filter(|line| line.starts_with("drop")).collect();
-    assert_eq!(drops, ["drop v0.1", "drop v0.0"], "nobody holds them when the tape is cut");
+    assert_eq!(drops, ["drop v0.1", "drop v0.0"], "no handle holds them when the tape is cut");
     drop(y);
 }

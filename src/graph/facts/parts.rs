@@ -33,7 +33,7 @@ pub struct ReduceFacts {
     pub is_defined_when_empty: bool,
     /// The number of arrays that it reduces. Read by `array/reduce`.
     pub operands: usize,
-    /// What the reduction costs.
+    /// The cost of the reduction.
     pub cost: Cost,
     /// How derivatives pass through the reduction.
     pub gradient: G,
@@ -137,7 +137,7 @@ pub enum LibraryOp {
 pub struct LibraryFacts {
     /// The kernel's name in labels and in `explain()`.
     pub name: &'static str,
-    /// What the kernel costs. Read by `kernels/library`, and by the row of its op.
+    /// The cost of the kernel. Read by `kernels/library`, and by the row of its op.
     pub cost: Cost,
 }
 
@@ -163,9 +163,9 @@ impl LibraryOp {
 pub struct LinearFacts {
     /// The name by which users know the op.
     pub name: &'static str,
-    /// What the op checks while it is computed.
+    /// The check that the op makes while it is computed.
     pub check: Check,
-    /// What the op costs.
+    /// The cost of the op.
     pub cost: Cost,
     /// How derivatives pass through the op.
     pub gradient: G,
