@@ -115,7 +115,7 @@ impl Along {
     fn of(extent: usize, taps: usize, dim: usize, how: &Convolution) -> Result<Along> {
         let [dilation, stride] = [&how.dilation, &how.stride].map(|of| of.get(dim).copied().unwrap_or(1));
         if dilation == 0 || stride == 0 {
-            return Err(Error::new(ErrorKind::Argument, "strides and dilations of a convolution are 1 at least"));
+            return Err(Error::new(ErrorKind::Argument, "strides and dilations of a convolution must be at least 1"));
         }
         let reach = taps.saturating_sub(1).saturating_mul(dilation);
         let (first, count) = match how.extent {

@@ -7,7 +7,7 @@ use super::fold::iota;
 use super::handle::Array;
 use super::layout;
 use super::operand::Operand;
-use super::record::{At, Input, apply, cast_in, may_meet, node, refused_source, source};
+use super::record::{At, Input, apply, cast_in, check_readable, node, refused_source, source};
 use super::runtime::IntoDevice;
 use super::session::Session;
 use super::upload::{UploadWriter, copied};
@@ -103,6 +103,16 @@ impl Session {
     /// in this session. (An op belongs to the session of its operands. If these are from several sessions, those from
     /// other sessions than the op's must be shared.)
     ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// let (weights, request) = (rt.session("weights").open(), rt.session("request").open());
+    /// let w = weights.from_slice(&[1.0f64, 2.0], 2)?.share()?;
+    /// let doubled = request.adopt(&w)? * 2.0;
+    /// assert_eq!(doubled.gather_blocking::<f64>()?.as_slice(), [2.0, 4.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// The array's fault; `ErrorKind::Ownership` for an array of another runtime, or one that was neither evaluated nor
     /// shared ([`Array::share`](super::Array::share)).
@@ -113,7 +123,7 @@ impl Session {
         if Arc::ptr_eq(self.home(), &array.0.home) {
             return Ok(array.clone());
         }
-        may_meet(self.home(), array)?;
+        check_readable(self.home(), array)?;
         let view = Op::View(View::Reshape);
         Ok(node(self.home(), view, &[Input::Array(array)], meta.clone(), Location::caller()))
     }

@@ -155,7 +155,7 @@ impl SliceArg {
             };
         }
         if self.step == 0 {
-            return Err(Error::new(ErrorKind::Argument, "a slice with a step of 0"));
+            return Err(Error::new(ErrorKind::Argument, "the step of a slice must not be 0"));
         }
         let low = match self.start {
             Bound::Included(at) => at,

@@ -87,14 +87,19 @@ futures! {
 fn host(delivered: Delivered) -> Result<Arc<HostBuffer>> {
     match delivered {
         Delivered::Host(data) => Ok(data),
-        other => Err(Error::new(ErrorKind::Internal, format!("GATHER-1: elements were awaited, {other:?} came"))),
+        other => Err(Error::new(
+            ErrorKind::Internal,
+            format!("GATHER-1: elements were expected, and {other:?} was delivered"),
+        )),
     }
 }
 
 fn text(delivered: Delivered) -> Result<String> {
     match delivered {
         Delivered::Text(text) => Ok(text),
-        other => Err(Error::new(ErrorKind::Internal, format!("GATHER-1: words were awaited, {other:?} came"))),
+        other => {
+            Err(Error::new(ErrorKind::Internal, format!("GATHER-1: text was expected, and {other:?} was delivered")))
+        }
     }
 }
 
@@ -170,7 +175,8 @@ impl Array {
         let at = Location::caller();
         let (mut pending, shape) = (Pending::Done, self.shape_or_empty());
         if self.error().is_none() && !shape.is_scalar() {
-            let error = Error::new(ErrorKind::Shape, format!("item() wants one element, and the array is {shape}"));
+            let error =
+                Error::new(ErrorKind::Shape, format!("item() takes an array of one element, and this one is {shape}"));
             pending = Pending::failed(error.with_op("item").with_location(at));
         } else {
             std::mem::swap(&mut pending, &mut self.demand_exactly::<T>(at).0);

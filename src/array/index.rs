@@ -45,6 +45,16 @@ impl Array {
 
     /// Each element at its own index along a dimension: `result[.., i, ..] = self[.., index[.., i, ..], ..]`. The index
     /// may have more dimensions than the array. The array has an extent of 1 in these, where 0 is the only valid index.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("indices").open();
+    /// let x = s.from_slice(&[1.0f64, 2.0, 3.0, 4.0], [2, 2])?;
+    /// let index = s.from_slice(&[1u32, 0], [1, 2])?;
+    /// assert_eq!(x.take_along(0, &index).gather_blocking::<f64>()?.as_slice(), [2.0, 3.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
     #[track_caller]
     pub fn take_along(&self, dim: usize, index: &Array) -> Array {
         let at = Location::caller();
@@ -58,6 +68,15 @@ impl Array {
 
     /// A copy in which a slice is overwritten by `value`, which expands to the slice and is converted to this array's
     /// dtype. If this is the last use of the array, it is overwritten in place.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+    /// # let s = rt.session("assignments").open();
+    /// let x = s.zeros::<f64>([2, 2]).assign((.., 1), 5.0);
+    /// assert_eq!(x.gather_blocking::<f64>()?.as_slice(), [0.0, 0.0, 5.0, 5.0]);
+    /// # rt.shutdown_blocking()?;
+    /// # Ok::<(), tidemill::Error>(())
+    /// ```
     #[track_caller]
     pub fn assign<'a>(&'a self, slices: impl Slices, value: impl Into<Operand<'a>>) -> Array {
         let at = Location::caller();
@@ -145,13 +164,24 @@ impl Array {
     ///
     /// # Errors
     /// The first operand's fault, `ErrorKind::Shape` if the shapes differ, and errors of the computation of the number.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// # let rt = tidemill::Runtime::builder().device("host").start().await?;
+    /// # let s = rt.session("masks").open();
+    /// let x = s.from_slice(&[1.0f64, -2.0, 3.0], 3)?;
+    /// let positive = x.compress(&x.gt(0.0)).await?;
+    /// assert_eq!(positive.gather::<f64>().await?.as_slice(), [1.0, 3.0]);
+    /// # rt.shutdown().await
+    /// # }).unwrap();
+    /// ```
     #[track_caller]
     pub fn compress(&self, mask: &Array) -> impl Future<Output = Result<Array>> + Send + use<> {
         let at = Location::caller();
         let array = self.clone();
         let checked = derive(&[self, mask], "compress", at, |_, metas| {
             if metas[0].shape != metas[1].shape {
-                let message = format!("a mask of {} for an array of {}", metas[1].shape, metas[0].shape);
+                let message = format!("a mask of {} does not fit an array of {}", metas[1].shape, metas[0].shape);
                 return Err(Error::new(ErrorKind::Shape, message));
             }
             Ok(mask.clone())

@@ -82,7 +82,7 @@ impl Link {
     /// `ErrorKind::Shutdown` if a shutdown has begun, or the runtime was dropped.
     pub fn is_open(&self) -> Result<()> {
         match self.ended.load(Ordering::Acquire) {
-            true => Err(Error::new(ErrorKind::Shutdown, "the runtime was shut down and takes nothing new")),
+            true => Err(Error::new(ErrorKind::Shutdown, "the runtime was shut down and accepts no new data")),
             false => Ok(()),
         }
     }

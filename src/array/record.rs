@@ -107,7 +107,7 @@ pub(crate) fn common_home<'a>(arrays: impl Iterator<Item = &'a Array> + Clone) -
     }
     let (home, _) = home.ok_or_else(|| Error::new(ErrorKind::Argument, "the op needs an array"))?;
     for array in arrays.filter(|array| !Arc::ptr_eq(home, &array.0.home)) {
-        may_meet(home, array)?;
+        check_readable(home, array)?;
     }
     Ok(home)
 }
@@ -116,11 +116,11 @@ fn two_runtimes() -> Error {
     Error::new(ErrorKind::Ownership, "arrays of two runtimes do not mix")
 }
 
-/// Whether ops of a session may read an array of another one.
+/// Checks that ops of a session may read an array of another one.
 ///
 /// # Errors
 /// `ErrorKind::Ownership` for an array of another runtime, and for one that was not shared.
-pub(crate) fn may_meet(home: &Arc<Home>, array: &Array) -> Result<()> {
+pub(crate) fn check_readable(home: &Arc<Home>, array: &Array) -> Result<()> {
     if !Arc::ptr_eq(&home.link, &array.0.home.link) {
         return Err(two_runtimes());
     }
@@ -128,9 +128,9 @@ pub(crate) fn may_meet(home: &Arc<Home>, array: &Array) -> Result<()> {
         return Err(Error::new(
             ErrorKind::Ownership,
             format!(
-                "arrays of the sessions '{}' and '{}' meet, of which neither was evaluated or shared: call share() on one \
-                 of them first (what a session computes of shared arrays alone belongs to the session that shared them, \
-                 unless it adopts them)",
+                "an op has arrays of the sessions '{}' and '{}', neither of which was evaluated or shared: call share() on \
+                 one of them first (the results of ops on shared arrays alone belong to the session that shared them, \
+                 unless the other session adopts them)",
                 &*array.0.home.name, &*home.name
             ),
         ));

@@ -250,7 +250,7 @@ fn lower(
         let Some(value) = identity(op, nan, dtype) else {
             return match meta.elements() {
                 0 => Ok(node(home, Op::Fill, &[Input::Number(Scalar::U32(0))], meta, at)),
-                _ => Err(Error::new(ErrorKind::Argument, "nothing has a least or greatest element")),
+                _ => Err(Error::new(ErrorKind::Argument, "an array without elements has no least or greatest element")),
             };
         };
         let value = node(home, Op::Fill, &[Input::Number(value)], meta, at);

@@ -22,10 +22,10 @@ impl Home {
         loop {
             let after = self.cut_full(&mut tape);
             let link = &self.link;
-            let mut left = self.left(&tape, link.session_room);
+            let mut left = self.ops_left(&tape, link.session_room);
             if threads::is_unheld() {
                 // A script is not refused; it lets the ring catch up before it goes on.
-                if self.left(&tape, link.script_room()) == 0 {
+                if self.ops_left(&tape, link.script_room()) == 0 {
                     threads::ask_to_wait();
                 }
                 left = u64::MAX;
@@ -57,7 +57,7 @@ impl Home {
     }
 
     /// The number of ops for which there is still room, within the session's `limit` and that of all sessions.
-    fn left(&self, tape: &Tape, limit: Room) -> u64 {
+    fn ops_left(&self, tape: &Tape, limit: Room) -> u64 {
         if tape.closed {
             return u64::MAX;
         }
@@ -93,7 +93,7 @@ impl Home {
             let mut tape = self.tape.lock();
             // A full tape is cut, as the next op would do, so that the room is that of an empty tape.
             let after = self.cut_full(&mut tape);
-            let (left, has_begun) = (self.left(&tape, limit), self.has_begun(&tape));
+            let (left, has_begun) = (self.ops_left(&tape, limit), self.has_begun(&tape));
             drop(tape);
             drop(after);
             (left >= ops.min(self.link.total.enough()), has_begun)

@@ -434,7 +434,7 @@ impl Runtime {
             // Cutting thousands of tapes takes longer than a task may block its executor's thread.
             let thread = std::thread::Builder::new().name("tidemill-close".into());
             if let Err(error) = thread.spawn(close.clone()) {
-                tracing::warn!(target: "tidemill", "a shutdown holds its caller, since there is no thread for it: {error}");
+                tracing::warn!(target: "tidemill", "a shutdown blocks its caller, because no thread could be started: {error}");
                 close();
             }
             ended.wait().await

@@ -114,7 +114,7 @@ fn refused(losing: &str, beside: Option<&str>, to: DType, own: Option<DType>) ->
     let beside = beside.map_or_else(String::new, |beside| format!(" beside {beside}"));
     let advice = match (own, to) {
         (None, _) => format!("write .cast::<f64>() on the array, or a number that {to} holds"),
-        (Some(_), DType::F64) => "write .cast::<f64>() on it where that is meant".to_owned(),
+        (Some(_), DType::F64) => "write .cast::<f64>() on it if that is intended".to_owned(),
         (Some(own), _) => format!("write .cast::<{own}>() on the other side, or .cast::<{to}>() on this one"),
     };
     let message = format!(

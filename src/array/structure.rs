@@ -289,7 +289,7 @@ pub(crate) fn zeros(home: &Arc<Home>, meta: Meta, at: At) -> Array {
 pub fn cat(dim: usize, arrays: &[&Array]) -> Result<Array> {
     let at = Location::caller();
     if arrays.is_empty() {
-        return Err(Error::new(ErrorKind::Argument, "there is nothing to join").with_op("cat").with_location(at));
+        return Err(Error::new(ErrorKind::Argument, "no arrays were given to join").with_op("cat").with_location(at));
     }
     if let Some(error) = arrays.iter().find_map(|array| array.meta().err()) {
         return Ok(Array::faulty(&arrays[0].0.home, error, "cat", at));

@@ -110,7 +110,7 @@ pub(crate) struct Tape {
     /// Bytes of values that are kept only because the tape still holds their `Dropped` record.
     pinned_bytes: u64,
     /// The part of `pinned_bytes` that is data of the program.
-    brought_bytes: u64,
+    source_bytes: u64,
     /// Gathers whose demands are on the tape.
     demands: SmallVec<[GatherId; 2]>,
     /// The next value's number.
@@ -164,7 +164,7 @@ impl Home {
             nodes: 0,
             nodes_allowed: 0,
             pinned_bytes: 0,
-            brought_bytes: 0,
+            source_bytes: 0,
             demands: SmallVec::new(),
             next_index: 0,
             segment: 0,
@@ -414,7 +414,7 @@ impl Home {
 
     /// Drops the records if the ring was never told of the session, because no other thread can ask for them any more.
     /// So a request that is refused for lack of room costs the ring nothing.
-    fn forget_unheard(&mut self) {
+    fn drop_unsent(&mut self) {
         let tape = self.tape.get_mut();
         if tape.announced {
             return;
@@ -437,14 +437,14 @@ impl Home {
     #[cold]
     pub(super) fn cut(&self, tape: &mut Tape, why: CutReason) -> TakenOut {
         // If a writer waits for memory, the cut also concerns segments that were sent before.
-        let means_more = why == CutReason::Room && tape.announced;
-        if tape.closed || (tape.records.is_empty() && !means_more) {
+        let concerns_earlier = why == CutReason::Room && tape.announced;
+        if tape.closed || (tape.records.is_empty() && !concerns_earlier) {
             return TakenOut::default();
         }
         let mut records = tape.records.take();
         let nodes = std::mem::take(&mut tape.nodes) as u64;
         let pinned_bytes = std::mem::take(&mut tape.pinned_bytes);
-        let brought_bytes = std::mem::take(&mut tape.brought_bytes);
+        let source_bytes = std::mem::take(&mut tape.source_bytes);
         let mut homes: SmallVec<[SessionId; 1]> = tape.foreign.iter().map(|array| array.0.home.id).collect();
         homes.sort_unstable();
         homes.dedup();
@@ -458,7 +458,7 @@ impl Home {
             // No wake-up is needed for this event: the segment that follows wakes the ring.
             let _ = self.link.events.put(SchedulerEvent::SessionOpened { session, name, weight });
         }
-        self.gate().enter(nodes, brought_bytes);
+        self.gate().enter(nodes, source_bytes);
         Counters::add(&self.link.counters.ops_recorded, nodes);
         let at_ns = self.link.timeline.now_ns();
         let mut caller = std::mem::take(&mut tape.caller);
@@ -497,7 +497,7 @@ impl Tape {
             self.pinned_bytes += bytes;
         }
         if source {
-            self.brought_bytes += bytes;
+            self.source_bytes += bytes;
         }
     }
 
@@ -525,7 +525,7 @@ fn closed() -> Error {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        self.forget_unheard();
+        self.drop_unsent();
         self.close();
         if self.tape.get_mut().demanding {
             self.link.demanding.lock().remove(&self.id);

@@ -77,7 +77,7 @@ impl<T: Element> UploadWriter<T> {
         opens: bool,
     ) -> Result<UploadWriter<T>> {
         let elements = shape.elements();
-        let (data, zeroed) = match of_the_gpu::<T>(&home, elements, pin, opens) {
+        let (data, zeroed) = match gpu_memory::<T>(&home, elements, pin, opens) {
             Some(data) => (data, false),
             None => (HostBuffer::try_zeroed(T::DTYPE, elements)?, true),
         };
@@ -200,7 +200,7 @@ fn granted(home: &Arc<Home>, bytes: u64) -> Result<Grant> {
 
 /// A copy of the caller's elements. If they go to a GPU that is open, they are copied to memory that it reads.
 pub(super) fn copied<T: Element>(home: &Arc<Home>, elements: &[T]) -> HostBuffer {
-    let Some(mut data) = of_the_gpu::<T>(home, elements.len(), None, false) else {
+    let Some(mut data) = gpu_memory::<T>(home, elements.len(), None, false) else {
         return HostBuffer::from_slice(elements);
     };
     bulk::copy(as_bytes(elements), data.fill().expect("BUF-2: the buffer was made here"));
@@ -209,7 +209,7 @@ pub(super) fn copied<T: Element>(home: &Arc<Home>, elements: &[T]) -> HostBuffer
 
 /// Memory with unspecified contents for elements that go to a GPU, which reads them there. `None` if they go elsewhere,
 /// are few, or no such memory is left.
-fn of_the_gpu<T: Element>(home: &Arc<Home>, elements: usize, pin: Option<DeviceId>, opens: bool) -> Option<HostBuffer> {
+fn gpu_memory<T: Element>(home: &Arc<Home>, elements: usize, pin: Option<DeviceId>, opens: bool) -> Option<HostBuffer> {
     let named = matches!(home.link.config.device, DeviceChoice::Gpu(_));
     let to_gpu = pin.map_or(named, |device| device == DeviceId::GPU);
     // A GPU stores a bool in 4 bytes, so the caller's `[bool]` cannot be copied there unchanged.

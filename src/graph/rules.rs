@@ -150,7 +150,7 @@ pub fn joined(shapes: &[&Shape], dim: usize) -> Result<Shape> {
     let Some(first) = kept.first() else {
         return match shapes.first() {
             Some(s) => Ok((*s).clone().with_axes(axes.max(dim + 1))),
-            None => Err(Error::new(ErrorKind::Argument, "there is nothing to join")),
+            None => Err(Error::new(ErrorKind::Argument, "no arrays were given to join")),
         };
     };
     let rank = axes.max(dim + 1);

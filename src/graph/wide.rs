@@ -113,12 +113,12 @@ pub fn apply<E: Emit>(emit: &mut E, op: ElementOp, x: &E::Value, number: f64, re
         Beside::Power => power(chain.emit, x, number, reversed),
         Beside::Compare(how) => chain.compared(if reversed { how.mirrored() } else { how }, number),
         Beside::Sum => chain.plus(number),
-        Beside::Difference if reversed => chain.taken_from(number),
+        Beside::Difference if reversed => chain.subtracted_from(number),
         Beside::Difference => chain.plus(-number),
         Beside::Product => chain.times(number),
-        Beside::Quotient if reversed => chain.under(number),
-        Beside::Quotient => chain.over(number),
-        Beside::Remainder if reversed => chain.remainder_under(op, number),
+        Beside::Quotient if reversed => chain.dividing(number),
+        Beside::Quotient => chain.divided_by(number),
+        Beside::Remainder if reversed => chain.remainder_of_number(op, number),
         Beside::Remainder => chain.remainder(op, number),
         Beside::Extreme | Beside::Bounds | Beside::Choice | Beside::Apart => {
             unreachable!("WIDE-1: {} is not computed beside a number", op.name())
@@ -248,7 +248,13 @@ impl<E: Emit> Chain<'_, E> {
     }
 
     /// `first + second`, moved by the steps of a fraction (see `steps`), within bounds.
-    fn settled(&mut self, first: &E::Value, second: i64, [from, above, below]: [i64; 3], bounds: [i64; 2]) -> E::Value {
+    fn rounded_in_bounds(
+        &mut self,
+        first: &E::Value,
+        second: i64,
+        [from, above, below]: [i64; 3],
+        bounds: [i64; 2],
+    ) -> E::Value {
         let sum = self.with(Add, first, second);
         let mask = self.with(Ge, &sum, from);
         let step = self.either(&mask, above, below);
@@ -263,11 +269,11 @@ impl<E: Emit> Chain<'_, E> {
         let x = self.x.clone();
         let first = self.with(Add, &x, half);
         let fraction = if c.abs() < LIMIT { c.fract() } else { 0.0 };
-        self.settled(&first, other, steps(fraction), bounds)
+        self.rounded_in_bounds(&first, other, steps(fraction), bounds)
     }
 
     /// `c - x`.
-    fn taken_from(&mut self, c: f64) -> E::Value {
+    fn subtracted_from(&mut self, c: f64) -> E::Value {
         let (mut half, other, bounds) = Self::halves(c);
         let mut moves = steps(if c.abs() < LIMIT { c.fract() } else { 0.0 });
         if c < 0.0 && c > -1.0 {
@@ -278,7 +284,7 @@ impl<E: Emit> Chain<'_, E> {
         }
         let (half, x) = (self.n(half), self.x.clone());
         let first = self.op(Sub, &half, &x);
-        self.settled(&first, other, moves, bounds)
+        self.rounded_in_bounds(&first, other, moves, bounds)
     }
 
     /// `x * c`.
@@ -344,7 +350,7 @@ impl<E: Emit> Chain<'_, E> {
     }
 
     /// `x / c`.
-    fn over(&mut self, c: f64) -> E::Value {
+    fn divided_by(&mut self, c: f64) -> E::Value {
         let size = c.abs();
         let is_negative = c.is_sign_negative();
         let (mantissa, shift) = match size {
@@ -434,7 +440,7 @@ impl<E: Emit> Chain<'_, E> {
     }
 
     /// `c / x`.
-    fn under(&mut self, c: f64) -> E::Value {
+    fn dividing(&mut self, c: f64) -> E::Value {
         let number = if is_inside(c) { c } else { 0.0 };
         let x = self.x.clone();
         let whole = self.n(number.trunc() as i64);
@@ -497,7 +503,7 @@ impl<E: Emit> Chain<'_, E> {
     }
 
     /// `mod(c, x)` or `rem(c, x)`.
-    fn remainder_under(&mut self, op: ElementOp, c: f64) -> E::Value {
+    fn remainder_of_number(&mut self, op: ElementOp, c: f64) -> E::Value {
         let number = if is_inside(c) { c } else { 0.0 };
         // The remainder of a whole number next to `c`, moved by their difference, which has the sign of the result.
         let beside = |whole: f64| {

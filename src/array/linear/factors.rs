@@ -9,7 +9,8 @@ use std::panic::Location;
 
 impl Array {
     /// The lower factor `l` of symmetric, positive definite matrices, for each page: `l.matmul(&l.t())` is the matrix.
-    /// Only the lower triangle is read, and the upper one taken to be its mirror image; above the diagonal, `l` is zero.
+    /// Only the lower triangle is read, and the upper one is taken to be its mirror image. Above the diagonal, `l` is
+    /// zero.
     ///
     /// If a pivot is zero, negative, infinite or NaN, the result carries a fault (`ErrorKind::Domain`), which the
     /// gather returns. If one page has no factor, the whole result carries the fault.

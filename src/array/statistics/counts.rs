@@ -176,7 +176,7 @@ fn histogram(array: &Array, edges: &Array, at: At) -> Array {
         if count < 2 {
             return Err(Error::new(
                 ErrorKind::Argument,
-                format!("a histogram has two edges at least, and not {count}"),
+                format!("a histogram needs at least two edges, and {count} were given"),
             ));
         }
         let x = sorted(&r, &r.reshape(array, Shape::new(&[metas[0].elements()])?)?, 0)?;

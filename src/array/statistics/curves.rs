@@ -55,7 +55,7 @@ impl Array {
                 return trapezoids(&r, &y, Some(&x), dim);
             }
             if points.elements() != own.dim(dim) {
-                let message = format!("points of {points} for an array of {own} along dimension {dim}");
+                let message = format!("points of {points} do not fit an array of {own} along dimension {dim}");
                 return Err(Error::new(ErrorKind::Shape, message));
             }
             let mut extents: SmallVec<[usize; 4]> = SmallVec::from_elem(1, dim + 1);

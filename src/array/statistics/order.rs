@@ -107,7 +107,7 @@ impl Array {
             metas[0].shape.has_axis(dim)?;
             let extent = metas[0].shape.dim(dim);
             if k > extent {
-                let message = format!("{k} elements of the {extent} along dimension {dim}");
+                let message = format!("{k} elements were asked for, and there are {extent} along dimension {dim}");
                 return Err(Error::new(ErrorKind::Index, message));
             }
             let r = Recorder { home, at };
@@ -180,7 +180,7 @@ fn mode(array: &Array, dim: usize, at: At) -> Array {
         let r = Recorder { home, at };
         let (extent, meta) = (own.dim(dim), Meta { dtype: metas[0].dtype, shape: own.with_dim(dim, 1)? });
         if extent == 0 && meta.elements() > 0 {
-            return Err(Error::new(ErrorKind::Argument, "nothing has a most frequent element"));
+            return Err(Error::new(ErrorKind::Argument, "an array without elements has no most frequent element"));
         }
         if meta.elements() == 0 || extent == 1 {
             return r.reshape(array, meta.shape);

@@ -24,7 +24,7 @@ mod scans;
 mod spectra;
 
 use super::handle::Array;
-use super::record::{At, may_meet};
+use super::record::{At, check_readable};
 use super::recorder::Recorder;
 use super::session::Session;
 use super::tape::Home;
@@ -271,7 +271,7 @@ impl<G> Watch<G> {
     fn begin(home: &Arc<Home>, arrays: &[Array], arrange: fn(Vec<Array>) -> G, at: At) -> Result<Watch<G>> {
         let begun = arrays.iter().try_for_each(|array| match Arc::ptr_eq(home, &array.0.home) {
             true => Ok(()),
-            false => may_meet(home, array),
+            false => check_readable(home, array),
         });
         let log = begun.and_then(|()| home.watches.begin(arrays, home.site(at)));
         let log = log.map_err(|error| error.with_op("watch").with_location(at))?;
