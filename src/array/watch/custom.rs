@@ -1,4 +1,5 @@
-//! Functions with derivatives of their own: rules that a program writes, parts that are computed again, constants.
+//! Functions with derivatives of their own: rules that a program writes, functions that are computed again, and
+//! constants.
 
 use super::log::{Pause, has_derivatives, is_same};
 use super::{Watch, Watchable};
@@ -26,11 +27,11 @@ pub(super) trait Custom: Send + Sync {
     /// The tangent of its value.
     ///
     /// # Errors
-    /// As `pull`; where the program gave no rule for it.
+    /// As `pull`; and an error if the program gave no rule for tangents.
     fn push(&self, args: &[Array], tangents: &[Array]) -> Result<Array>;
 }
 
-/// A rule of the program's.
+/// A rule that the program wrote.
 struct Ruled<F>(F);
 
 impl<F> Custom for Ruled<F>
@@ -51,7 +52,7 @@ where
     }
 }
 
-/// A function that is recorded again where its derivative is asked for.
+/// A function that is recorded again when its derivative is asked for.
 struct Again<F> {
     home: Arc<Home>,
     function: F,
@@ -61,7 +62,8 @@ struct Again<F> {
 }
 
 impl<F: Fn(&[Array]) -> Result<Array> + Send + Sync> Again<F> {
-    /// The function once more, with a watch of the arguments in these slots. The watch need not follow the value.
+    /// Records the function once more, under a watch of the arguments in these slots. The watch need not follow the
+    /// value.
     fn again(&self, args: &[Array], slots: &[usize]) -> Result<(Watch<Vec<Array>>, Array)> {
         let session = Session::of(&self.home);
         let watched: Vec<Array> = slots.iter().map(|&slot| args[slot].clone()).collect();
@@ -109,8 +111,8 @@ impl<F: Fn(&[Array]) -> Result<Array> + Send + Sync> Custom for Again<F> {
     }
 }
 
-/// The arguments that a watch of them follows: the floats. One that is given twice is one value, and its derivative is
-/// by both.
+/// The slots of the arguments that a watch can follow, which are floats. An argument that is given twice is one value,
+/// and its derivative counts both slots.
 fn slots_watched(args: &[Array]) -> Vec<usize> {
     let is_first = |slot: usize| !args[..slot].iter().any(|other| is_same(other, &args[slot]));
     (0..args.len()).filter(|&slot| has_derivatives(&args[slot]) && is_first(slot)).collect()
@@ -136,7 +138,7 @@ impl Session {
     /// ```
     ///
     /// # Errors
-    /// Those of `forward`; the value's fault. `gradients` returns those of `backward`, and `ErrorKind::Argument` where it
+    /// Those of `forward`; the value's fault. `gradients` returns those of `backward`, and `ErrorKind::Argument` if it
     /// returns another number of arrays, or other shapes. [`Watch::jvp`] through it is `ErrorKind::NoDerivative`.
     #[track_caller]
     pub fn custom_gradient<W: Watchable>(
@@ -153,10 +155,10 @@ impl Session {
         followed(self.home(), Arc::new(Ruled(backward)), &arrays, value?, Location::caller())
     }
 
-    /// Returns the value of `function`. Watches keep only its arguments and its value: `function` is recorded again, with
-    /// the same random numbers, when gradients are asked for. That takes one more forward pass through `function`, and no
-    /// memory for what a backward pass reads of it. Meanwhile no other thread may draw random numbers from this session:
-    /// it would get some of those that are drawn again.
+    /// Returns the value of `function`. Watches keep only its arguments and its value: `function` is recorded again,
+    /// with the same random numbers, when gradients are asked for. That takes one more forward pass through `function`,
+    /// and saves the memory of the values that its backward pass reads. Meanwhile no other thread may draw random
+    /// numbers from this session, because it would get numbers that the function draws again.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -191,7 +193,7 @@ impl Session {
     }
 }
 
-/// A value as the result of a function with a rule of its own, which watches follow from here on.
+/// The value of a function with a rule of its own, as a value that watches follow from here on.
 fn followed(home: &Arc<Home>, custom: Arc<dyn Custom>, args: &[Array], value: Array, at: At) -> Result<Array> {
     // The function may have returned one of its arguments.
     let value = renamed(&value, at).checked()?;
@@ -199,7 +201,7 @@ fn followed(home: &Arc<Home>, custom: Arc<dyn Custom>, args: &[Array], value: Ar
     Ok(value)
 }
 
-/// The same elements as another value, which no watch follows.
+/// The same elements as another value, which no watch follows yet.
 fn renamed(array: &Array, at: At) -> Array {
     let Ok(meta) = array.meta() else { return array.clone() };
     let _pause = Pause::all();
@@ -207,7 +209,7 @@ fn renamed(array: &Array, at: At) -> Array {
 }
 
 impl Array {
-    /// The same elements as a constant: no derivative passes to what they were computed from.
+    /// The same elements as a constant: no derivative passes through it to the values that it was computed from.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;

@@ -1,7 +1,7 @@
-//! Derivatives of Fourier transforms. A transform is linear: forward mode transforms the tangents, and the way back is
-//! the transform of the opposite sign, by the other convention for the division by the length.
+//! Derivatives of Fourier transforms. A transform is linear: forward mode transforms the tangents; reverse mode uses
+//! the transform with the opposite sign and the other convention for the division by the length.
 //!
-//! Must hold: what arrives at an array's two parts are the derivatives by its real and by its imaginary parts.
+//! Must hold: the cotangents of an array's two parts are the derivatives by its real and by its imaginary parts.
 
 use super::log::Step;
 use super::pull::{Shares, Steps};
@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::graph::{ElementOp, Fourier, Meta, Op, Parts, Spectrum};
 
 impl Steps {
-    /// What arrives at the arguments of a transform.
+    /// The cotangents of the arguments of a transform.
     pub fn adjoint(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
         let (Some(fourier), Some(own)) = (op.as_fourier(), step.args.first().and_then(|source| self.meta(source)))
         else {
@@ -30,7 +30,7 @@ impl Steps {
     }
 }
 
-/// The transposed transform of what arrives, with as many elements along its dimension as the transform takes.
+/// The transposed transform of `above`, with as many elements along its dimension as the transform takes.
 fn transformed_back(r: &Recorder<'_>, fourier: Fourier, above: &Array) -> Result<Array> {
     let len = f64::from(fourier.len);
     match (fourier.spectrum, fourier.inverse) {
@@ -38,7 +38,7 @@ fn transformed_back(r: &Recorder<'_>, fourier: Fourier, above: &Array) -> Result
             let back = Fourier { inverse: !inverse, parts: Parts::Together, ..fourier };
             r.scaled(&transformed(r, back, above)?, if inverse { 1.0 / len } else { len })
         }
-        // The inverse takes each element that has a mirror image twice, and divides by the length.
+        // The inverse counts each element that has a mirror image twice, and divides by the length.
         (Spectrum::Half, false) => {
             let weighted = weighted(r, fourier, above, len, len / 2.0)?;
             transformed(r, Fourier { inverse: true, parts: Parts::Together, ..fourier }, &weighted)
@@ -50,7 +50,7 @@ fn transformed_back(r: &Recorder<'_>, fourier: Fourier, above: &Array) -> Result
     }
 }
 
-/// A half spectrum times one number where an element has no mirror image, and another elsewhere.
+/// A half spectrum, times `alone` where an element has no mirror image, and times `twice` elsewhere.
 fn weighted(r: &Recorder<'_>, fourier: Fourier, spectrum: &Array, alone: f64, twice: f64) -> Result<Array> {
     let (own, dim) = (spectrum.meta()?, usize::from(fourier.dim));
     let last = Fourier::half(fourier.len) - 1;

@@ -1,7 +1,7 @@
-//! Derivatives of what is read and written by index.
+//! Derivatives of reads and writes by index.
 //!
-//! Must hold: what arrives at one element from several indices is added in an order that depends on the indices alone:
-//! they are sorted, equal ones are added up in a tree, and the sums are written to their places.
+//! Must hold: if several indices read one element, their cotangents are added in an order that depends on the indices
+//! alone: they are sorted, those of equal indices are added in a tree, and the sums are written to their places.
 
 use crate::array::handle::Array;
 use crate::array::recorder::Recorder;
@@ -10,11 +10,11 @@ use crate::error::Result;
 use crate::graph::gradient::Indexing;
 use crate::graph::{DType, DimSet, ElementOp, Meta, Op, Shape};
 
-/// Indices along a dimension for each of which the derivative is chosen in one pass, without a sort.
+/// Up to this many indices along a dimension, the cotangents are selected in one pass, without a sort.
 const CHOSEN_MAX: usize = 4;
 
-/// What arrives at an array of `meta` from the elements that `index` took of it. `is_order`: the index holds each
-/// position once.
+/// The cotangent of an array of `meta`, from `above`, the cotangent of the elements that `index` took of it.
+/// `is_order`: the index holds each position once.
 pub(super) fn added(
     r: &Recorder<'_>,
     meta: &Meta,
@@ -43,14 +43,14 @@ pub(super) fn added(
     }
 }
 
-/// Added at places in memory order.
+/// The same for indices in memory order.
 fn added_to_column(r: &Recorder<'_>, meta: &Meta, above: &Array, index: &Array, is_order: bool) -> Result<Array> {
     let column = Meta { dtype: meta.dtype, shape: Shape::new(&[meta.elements()])? };
     let sums = added_along(r, &column, above, index, 0, is_order)?;
     r.reshape(&sums, meta.shape.clone())
 }
 
-/// Added at places along a dimension, which a column of integers names.
+/// The same for places along a dimension, which a column of integers holds.
 fn added_along(
     r: &Recorder<'_>,
     meta: &Meta,
@@ -63,20 +63,20 @@ fn added_along(
     if index.elements()? > 1 && !is_order {
         (places, sums) = sorted(r, ElementOp::Add, index, above, dim, false)?;
     }
-    // The last of equal indices has the sum of all, and wins.
+    // The last of equal indices has the sum of all, and wins the assignment.
     let by = if dim == 0 && meta.shape.dim(1) == 1 && meta.shape.rank() == 2 { None } else { Some(dim as u8) };
     r.op(Op::AssignIndex { dim: by }, &[&r.zeros(meta.clone())?, &places, &sums], meta.clone())
 }
 
-/// An index along a dimension as u32. The backward pass need not read the value, whose op checks the index: so places
-/// are taken by it here, and an index outside of the array is a fault of the gradient too.
+/// An index along a dimension as u32. The backward pass does not always read the value whose op checks the index. So
+/// the places are taken by the index here, and an index outside of the array is also a fault of the gradient.
 fn checked(r: &Recorder<'_>, meta: &Meta, index: &Array, dim: usize) -> Result<Array> {
     let places = r.expand(&r.positions_along(&meta.shape, 1 << dim)?, &meta.shape)?;
     let of_index = Meta { dtype: DType::U32, shape: index.shape()?.clone() };
     r.op(Op::TakeAlong { dim: dim as u8 }, &[&places, index], of_index)
 }
 
-/// Added where the few indices (u32) of each line are those of the element.
+/// For each element, the sum of `above` at those of the few indices (u32) of its line that are its place.
 fn chosen(r: &Recorder<'_>, meta: &Meta, above: &Array, index: &Array, dim: usize) -> Result<Array> {
     let place = r.positions_along(&meta.shape, 1 << dim)?;
     let mut sum: Option<Array> = None;
@@ -92,7 +92,7 @@ fn chosen(r: &Recorder<'_>, meta: &Meta, above: &Array, index: &Array, dim: usiz
     }
 }
 
-/// The places in memory order of elements that an index (u32) names along a dimension.
+/// The places in memory order of the elements that an index (u32) selects along a dimension.
 fn linear(r: &Recorder<'_>, meta: &Meta, index: &Array, dim: usize) -> Result<Array> {
     let shape = index.shape()?.clone();
     let below = (0..shape.rank()).filter(|&d| d < dim).fold(0, |set: DimSet, d| set | 1 << d);
@@ -105,7 +105,7 @@ fn linear(r: &Recorder<'_>, meta: &Meta, index: &Array, dim: usize) -> Result<Ar
     r.add(&r.add(&index, &before)?, &behind)
 }
 
-/// What was written at an index: for each index, whether its value is the one that was kept, and what arrives there.
+/// The cotangent of the values of an assignment: for each index, `above` if its value is the one that was kept, else 0.
 pub(super) fn written(r: &Recorder<'_>, above: &Array, index: &Array, indexing: Indexing) -> Result<Array> {
     let own = above.meta()?;
     let count = index.elements()?;
@@ -120,7 +120,7 @@ pub(super) fn written(r: &Recorder<'_>, above: &Array, index: &Array, indexing: 
         }
         Some(dim) => (own.shape.dim(dim), r.taken(above, dim, index)?),
     };
-    // The last of equal indices wins: the others' values were overwritten.
+    // The last of equal indices wins; the values of the others were overwritten.
     let column = |extent: usize| -> Result<Meta> { Ok(Meta { dtype: DType::U32, shape: Shape::new(&[extent])? }) };
     let numbers = r.positions(Shape::new(&[count])?)?;
     let all = r.zeros(column(extent)?)?;

@@ -1,8 +1,8 @@
-//! Derivatives of triangular systems and of factorisations, page by page. Each follows from the factors' equation,
-//! differentiated; products with inverses are triangular systems.
+//! Derivatives of triangular systems and of factorisations, page by page. Each follows from the derivative of the
+//! equation of the factors; products with inverses are computed as triangular systems.
 //!
-//! Must hold: what an op does not read of its matrix has a derivative of zero, and what is constant in its value (zeros
-//! beside a triangle, the order of rows) passes nothing on.
+//! Must hold: elements of the matrix that an op does not read have a derivative of zero, and constant elements of its
+//! value (zeros beside a triangle, the order of rows) pass no derivative on.
 
 use super::log::{Source, Step};
 use super::pull::{Shares, Steps};
@@ -18,7 +18,7 @@ use std::ops::{Deref, Range};
 const UNIT: Triangle = Triangle::LOWER.with_unit_diagonal();
 
 impl Steps {
-    /// What arrives at the arguments of an op of linear algebra.
+    /// The cotangents of the arguments of an op of linear algebra.
     pub fn linear_shares(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
         let linear = op.as_linear().ok_or_else(|| not_written(op.name()))?;
         let on = Algebra(self.recorder(step));
@@ -51,8 +51,8 @@ impl Steps {
         }
     }
 
-    /// By the right sides, the solution of the transposed system; by the matrix, less the product of that with the
-    /// solution, of the triangle that was read.
+    /// For the right sides, the solution of the transposed system. For the matrix, the negative product of that with
+    /// the solution, of which only the triangle that was read is kept.
     fn solution_shares(&self, step: &Step, triangle: Triangle, above: &Array) -> Result<Shares> {
         let on = Algebra(self.recorder(step));
         let a = self.read(step, 0)?;
@@ -61,7 +61,7 @@ impl Steps {
         if let Source::Step(_) = step.args[0] {
             let (own, value) = (&a.meta()?.shape, step.value()?);
             let n = own.dim(0);
-            // One matrix for all pages: their right sides stand side by side.
+            // If one matrix serves all pages, their right sides are placed side by side.
             let beside = own.rank() == 2;
             let flat = |x: &Array| match beside {
                 true => on.reshape(x, Shape::new(&[n, x.elements()? / n])?),
@@ -119,7 +119,7 @@ impl Steps {
     }
 }
 
-/// The ops of matrices, page by page, in which rules are written.
+/// Ops on matrices, page by page, with which rules are written.
 pub(super) struct Algebra<'a>(pub Recorder<'a>);
 
 impl<'a> Deref for Algebra<'a> {
@@ -131,7 +131,7 @@ impl<'a> Deref for Algebra<'a> {
 }
 
 impl Algebra<'_> {
-    /// Some rows and columns.
+    /// A range of rows and columns.
     pub fn part(&self, array: &Array, rows: Range<usize>, columns: Range<usize>) -> Result<Array> {
         part(self, array, rows, columns)
     }
@@ -146,7 +146,7 @@ impl Algebra<'_> {
         self.op(Op::Triangle { upper: true, diagonal }, &[array], array.meta()?.clone())
     }
 
-    /// What a triangular system reads.
+    /// The part of a matrix that a triangular system reads.
     fn read_triangle(&self, array: &Array, triangle: Triangle) -> Result<Array> {
         let off = i64::from(triangle.unit);
         if triangle.upper { self.upper(array, off) } else { self.lower(array, -off) }
@@ -157,12 +157,13 @@ impl Algebra<'_> {
         self.scaled(&self.add(&self.lower(array, 0)?, &self.lower(array, -1)?)?, 0.5)
     }
 
-    /// What derivatives by the elements of a symmetric matrix are by those of its lower triangle, which stand for both.
+    /// Turns the derivatives by the elements of a symmetric matrix into those by its lower triangle, whose elements
+    /// below the diagonal stand for two.
     pub fn by_lower(&self, symmetric: &Array) -> Result<Array> {
         self.half_lower(&self.add(symmetric, &self.transpose(symmetric)?)?)
     }
 
-    /// The symmetric matrix whose lower triangle this is.
+    /// The symmetric matrix with this lower triangle.
     pub fn mirrored(&self, array: &Array) -> Result<Array> {
         self.add(&self.lower(array, 0)?, &self.transpose(&self.lower(array, -1)?)?)
     }
@@ -190,8 +191,8 @@ impl Algebra<'_> {
     }
 }
 
-/// The factors of an elimination, of an `m` by `n` matrix. Their first `k` rows and columns are those of a square one;
-/// of the rows below, or of the columns beside, one factor is known.
+/// The factors of an elimination of an `m` by `n` matrix. Their first `k` rows and columns are the factors of a square
+/// matrix. For the rows below or the columns beside these, one of the factors is known.
 struct Elimination<'a> {
     on: Algebra<'a>,
     packed: &'a Array,
@@ -201,7 +202,7 @@ struct Elimination<'a> {
 }
 
 impl Elimination<'_> {
-    /// The first rows, of which systems read the triangles; the lower factor without its diagonal; the upper factor.
+    /// The first rows, whose triangles systems read; the lower factor without its diagonal; the upper factor.
     fn square(&self) -> Result<[Array; 3]> {
         let Elimination { on, packed, k, .. } = self;
         let square = on.part(packed, 0..*k, 0..*k)?;
@@ -209,13 +210,13 @@ impl Elimination<'_> {
         Ok([square, lower, upper])
     }
 
-    /// For each row of the factors, the row of the matrix that stands there.
+    /// For each row of the factors, the number of the matrix's row that was moved there.
     fn rows(&self) -> Result<Array> {
         let column = self.on.part(self.packed, 0..self.m, self.n..self.n + 1)?;
         self.on.cast(&column, DType::U32)
     }
 
-    /// The rows of a matrix in the order of an index, a column.
+    /// The rows of a matrix in the order of `index`, a column.
     fn ordered(&self, matrix: &Array, index: &Array) -> Result<Array> {
         let meta = matrix.meta()?.clone();
         let index = self.on.expand(index, &meta.shape)?;
@@ -251,7 +252,7 @@ impl Elimination<'_> {
         if m == 1 {
             return Ok(by_rows);
         }
-        // Where each row of the matrix went.
+        // The new place of each row of the matrix.
         let rows = self.rows()?;
         let places = on.op(Op::ArgSort { dim: 0, descending: false }, &[&rows], rows.meta()?.clone())?;
         self.ordered(&by_rows, &places)
@@ -281,7 +282,7 @@ impl Elimination<'_> {
     }
 }
 
-/// An orthogonal factor, `m` by `k`, and an upper one, `k` by `n`, side by side. The first `k` columns of the matrix
+/// An orthogonal factor, `m` by `k`, and an upper factor, `k` by `n`, side by side. The first `k` columns of the matrix
 /// determine the orthogonal factor.
 struct Reflections<'a> {
     on: Algebra<'a>,
@@ -326,7 +327,7 @@ impl Reflections<'_> {
         let [q, upper] = self.square()?;
         let half = on.divided(&on.part(tangent, 0..m, 0..k)?, &upper, Triangle::UPPER)?;
         let inner = on.matmul(&on.transpose(&q)?, &half)?;
-        // What turns no column, and so belongs to the upper factor.
+        // The part that rotates no column, and therefore belongs to the upper factor.
         let kept = on.add(&on.upper(&inner, 0)?, &on.transpose(&on.lower(&inner, -1)?)?)?;
         let of_q = on.sub(&half, &on.matmul(&q, &kept)?)?;
         let mut of_upper = on.matmul(&kept, &upper)?;

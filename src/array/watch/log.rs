@@ -1,10 +1,11 @@
-//! What a watch notes while the session records: each op that reads a watched value, or what was computed from one.
+//! The record that a watch keeps while the session records: each op that reads a watched value, or a value computed
+//! from one.
 //!
 //! In: ops, as they are recorded (casts and rewritten forms included), from any thread. Out: their [`Step`]s, in order.
 //! Invariants:
-//! - WATCH-1: a value that no watch follows costs one look at a counter when it is recorded.
-//! - WATCH-2: a step names its arguments by earlier steps, and a watch keeps of a value what a rule reads, and nothing
-//!   else: the handle of each value that `Op::derivative_reads` names, and of values that are known on the host.
+//! - WATCH-1: recording a value that no watch follows costs one read of a counter.
+//! - WATCH-2: a step names its arguments by earlier steps. A watch keeps only the values that rules read: the handle of
+//!   each value that `Op::derivative_reads` names, and of values that are known on the host.
 //! - WATCH-3: a watch holds no lock while it records or drops arrays.
 
 use crate::array::handle::Array;
@@ -30,7 +31,7 @@ pub(crate) struct Watches {
     logs: Mutex<Vec<Weak<Log>>>,
 }
 
-/// What one watch has noted.
+/// The record of one watch.
 pub(super) struct Log {
     /// Its number: watches are numbered in the order in which they begin.
     pub id: u64,
@@ -55,15 +56,15 @@ enum Key {
 /// A value that a watch follows.
 #[derive(Clone)]
 pub(super) struct Step {
-    /// How it was made.
+    /// How the value was computed.
     pub made: Made,
-    /// From what.
+    /// Its arguments.
     pub args: SmallVec<[Source; 2]>,
     /// Its dtype and shape.
     pub meta: Meta,
-    /// Its handle, if a rule reads it.
+    /// The value's handle, if a rule reads it.
     pub value: Option<Array>,
-    /// Where it was recorded.
+    /// The place where it was recorded.
     pub at: Site,
 }
 
@@ -77,10 +78,10 @@ pub(super) struct Leading {
     pub passes: bool,
 }
 
-/// How a followed value was made.
+/// How a followed value was computed.
 #[derive(Clone)]
 pub(super) enum Made {
-    /// The program watches it.
+    /// It was not: the program watches it.
     Watched,
     /// By an op.
     Op(Op),
@@ -102,19 +103,19 @@ pub(super) enum Source {
 }
 
 thread_local! {
-    /// Which watches note nothing of what this thread records.
+    /// The watches that note nothing of what this thread records.
     static PAUSED: RefCell<Vec<Paused>> = const { RefCell::new(Vec::new()) };
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Paused {
-    /// One of them.
+    /// The watch with this number.
     Only(u64),
-    /// All with numbers below this.
+    /// All watches with numbers below this one.
     Below(u64),
 }
 
-/// As long as it lives, some watches note nothing of what this thread records.
+/// While it lives, some watches note nothing of what this thread records.
 pub(in crate::array) struct Pause(());
 
 /// The number of the next watch of the process.
@@ -139,7 +140,7 @@ impl Pause {
 
 impl Drop for Pause {
     fn drop(&mut self) {
-        // Guards of a thread end in the reverse order of their beginnings.
+        // The guards of a thread end in the reverse order of their beginnings.
         PAUSED.with_borrow_mut(|all| _ = all.pop());
     }
 }
@@ -170,12 +171,12 @@ pub(super) fn is_same(a: &Array, b: &Array) -> bool {
     key(a) == key(b)
 }
 
-/// The steps that an op which is about to be recorded becomes, one for each watch that follows an argument of it. It
-/// keeps the arguments that rules read.
+/// The steps of an op that is about to be recorded, one for each watch that follows an argument of it. It keeps the
+/// arguments that rules read.
 pub(crate) struct Note(SmallVec<[(Arc<Log>, Step, bool); 1]>);
 
 impl Watches {
-    /// Whether there is any.
+    /// Whether the session has watches.
     #[inline]
     pub fn are_any(&self) -> bool {
         self.count.load(Ordering::Relaxed) > 0
@@ -212,7 +213,7 @@ impl Watches {
         logs.iter().filter_map(Weak::upgrade).filter(|log| !is_paused(log.id)).collect()
     }
 
-    /// What watches note of an op that is about to be recorded; `None` where none follows an argument of it.
+    /// The steps that watches note of an op that is about to be recorded; `None` if none follows an argument of it.
     #[cold]
     pub fn note(&self, op: &Op, inputs: &[Input<'_>], meta: &Meta, at: Site) -> Option<Note> {
         let mut steps = SmallVec::new();
@@ -225,7 +226,7 @@ impl Watches {
         (!steps.is_empty()).then_some(Note(steps))
     }
 
-    /// What watches note of a function with a rule of its own, once its value is known.
+    /// Notes a function with a rule of its own, once its value is known.
     pub(super) fn note_custom(&self, custom: &Arc<dyn Custom>, args: &[Array], value: &Array, at: Site) -> Result<()> {
         let meta = value.meta()?;
         for log in self.listening() {
@@ -251,7 +252,7 @@ impl Watches {
 }
 
 impl Note {
-    /// The op was recorded, and this is its value.
+    /// Completes the steps once the op was recorded, with its value.
     pub fn done(self, value: &Array) {
         if value.error().is_some() {
             return;
@@ -274,7 +275,7 @@ impl Noted {
         let number =
             u32::try_from(self.steps.len()).expect("WATCH-2: a tape has fewer values than a watch has numbers");
         self.steps.push(step);
-        // A value that is watched twice has the same step both times.
+        // If a value is watched twice, it has the same step both times.
         self.of_value.entry(key).or_insert(number);
     }
 
@@ -313,8 +314,8 @@ impl Log {
         self.noted.lock().step_of(array)
     }
 
-    /// The steps through which derivatives pass to some values, and their arguments, by their numbers, in the order in
-    /// which they were recorded.
+    /// The steps through which derivatives pass to the steps `ends`, in the order in which they were recorded, and the
+    /// steps of their arguments.
     pub fn leading_to(&self, ends: impl Iterator<Item = u32>) -> Vec<Leading> {
         let noted = self.noted.lock();
         let mut found = vec![None; noted.steps.len()];
@@ -344,8 +345,8 @@ impl Log {
     }
 }
 
-/// A value as that of `op`, although other ops, or none, made it: `op` has no element to read, or reads what is known.
-/// Watches see that the value depends on the inputs.
+/// A value that watches treat as the value of `op` on these inputs, although other ops, or none, computed it: because
+/// `op` would have no element to read, or its inputs are known.
 pub(crate) fn noted_as(home: &Arc<Home>, op: Op, inputs: &[&Array], value: Array, at: At) -> Array {
     if !home.watches.are_any() {
         return value;

@@ -1,15 +1,15 @@
-//! Derivatives: [`Watch`] follows what a session computes from some arrays, and records gradients and tangents as
-//! ordinary ops of that session.
+//! Derivatives: [`Watch`] follows the values that a session computes from some arrays, and records gradients and
+//! tangents as ordinary ops of that session.
 //!
-//! In: arrays to watch; ops, as they are recorded. Out: arrays, which fuse, run and fail as all others do: nothing
-//! downstream knows of derivatives. What is differentiated is what was recorded, casts and rewritten forms included, by
-//! the rules of the op table (`graph/table/gradient.rs`, `graph/gradient.rs`).
+//! In: arrays to watch; ops, as they are recorded. Out: arrays, which fuse, run and fail as all others do. No later
+//! stage knows of derivatives. Recorded ops are differentiated, casts and rewritten forms included, by the rules of the
+//! op table (`graph/table/gradient.rs`, `graph/gradient.rs`).
 //!
 //! Invariants: WATCH-1 to WATCH-3 (`log`), PULL-1 to PULL-3 (`pull`), PUSH-1 (`push`).
 //!
-//! How to read: `log` is what is noted; `pull` walks it backwards, `push` forwards; `partials`, `reductions`, `scans`,
-//! `indices`, `fourier`, `linear` and `spectra` are the rules, written with a `Recorder` (`array/recorder.rs`); `custom` has the
-//! program's own rules.
+//! How to read: `log` holds the steps that a watch notes; `pull` goes through them backwards, `push` forwards;
+//! `partials`, `reductions`, `scans`, `indices`, `fourier`, `linear` and `spectra` are the rules, written with a
+//! `Recorder` (`array/recorder.rs`); `custom` has the program's own rules.
 
 mod custom;
 mod fourier;
@@ -108,13 +108,13 @@ impl Watchable for &Vec<Array> {
     }
 }
 
-/// Follows what its session computes from some arrays, from [`Session::watch`] until it is dropped, and records
-/// derivatives of it.
+/// Follows the values that its session computes from some arrays, from [`Session::watch`] until it is dropped, and
+/// records their derivatives.
 ///
 /// Watching runs nothing and records nothing. A watch holds, on the host, a record of each op that it follows, and
-/// handles of those values that gradients read; dropping it lets go of them. So ask for gradients, drop the watch, then
-/// gather: the backward pass then keeps only what it needs. Gradients are arrays like any other: nothing is computed
-/// until one is gathered, and what is gathered together with the loss shares its kernels.
+/// handles of the values that gradients read; dropping the watch drops them. So ask for gradients, drop the watch, then
+/// gather: the backward pass then keeps only the values that it needs. Gradients are arrays like any other: nothing is
+/// computed until one is gathered, and gradients that are gathered together with the loss share its kernels.
 ///
 /// ```
 /// # futures::executor::block_on(async {
@@ -136,8 +136,8 @@ impl Watchable for &Vec<Array> {
 /// # }).unwrap();
 /// ```
 ///
-/// Gradients of gradients need a watch around the other: what `gradients` records is followed by every watch but its
-/// own.
+/// For gradients of gradients, begin an outer watch first: every watch except its own follows the ops that `gradients`
+/// records.
 pub struct Watch<G> {
     home: Arc<Home>,
     log: Arc<Log>,
@@ -159,8 +159,8 @@ impl<G> fmt::Debug for Watch<G> {
 }
 
 impl Session {
-    /// Begins to follow what this session computes from some arrays of floats, from here on: ops that are recorded
-    /// before, or by another session, are constants to it.
+    /// Begins to follow the values that this session computes from some arrays of floats. Values that were recorded
+    /// before, or by another session, are constants to the watch.
     ///
     /// # Errors
     /// The first array's fault; `ErrorKind::DType` for an array that is not of floats; `ErrorKind::Ownership` for one of
@@ -259,7 +259,7 @@ impl Session {
         let inner = Watch::begin(self.home(), &all, |gradients| gradients, at)?;
         let gradients = inner.gradients_at(&f(arrays)?, at)?;
         drop(inner);
-        // The gradient by an array does not depend on the watched arrays where `f` is linear in it: its second
+        // If `f` is linear in an array, the gradient by it does not depend on the watched arrays, and its second
         // derivatives are zero.
         let followed = gradients.iter().zip(&vectors).filter(|(gradient, _)| outer.log.step_of(gradient).is_some());
         let seeds: Vec<(&Array, &Array)> = followed.collect();
@@ -278,14 +278,14 @@ impl<G> Watch<G> {
         Ok(Watch { home: home.clone(), log, arrays: arrays.to_vec(), arrange })
     }
 
-    /// The gradients of `loss`, one element, by the watched arrays, each of the shape and dtype of its array: zeros for one
-    /// on which it does not depend.
+    /// The gradients of `loss`, which has one element, by the watched arrays. Each has the shape and dtype of its
+    /// array; it is zero if the loss does not depend on the array.
     ///
     /// # Errors
-    /// The loss's fault; `ErrorKind::Shape` for more than one element ([`Watch::vjp`] takes any);
-    /// `ErrorKind::Argument` for a loss on which the watch has seen nothing, as it was recorded before the watch began;
-    /// `ErrorKind::NoDerivative`, with op and source line, where the loss depends on an array through an op that has no
-    /// derivative; `ErrorKind::Overloaded` where there is no room to record the gradients.
+    /// The loss's fault; `ErrorKind::Shape` for more than one element ([`Watch::vjp`] takes any number);
+    /// `ErrorKind::Argument` for a loss that was recorded before the watch began; `ErrorKind::NoDerivative`, with op
+    /// and source line, if the loss depends on an array through an op that has no derivative; `ErrorKind::Overloaded`
+    /// if there is no room to record the gradients.
     #[track_caller]
     pub fn gradients(&self, loss: &Array) -> Result<G> {
         self.gradients_at(loss, Location::caller())
@@ -306,7 +306,8 @@ impl<G> Watch<G> {
     /// Multiplies `cotangent` (of the shape of `value`, or expanding to it) by the Jacobian of `value` with respect to each
     /// watched array.
     ///
-    /// Where the arrays have one slice a sample, so have the gradients: here each sample has weights of its own.
+    /// If the arrays have one slice for each sample, so have the gradients. In this example each sample has weights of
+    /// its own.
     ///
     /// ```
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
@@ -341,7 +342,7 @@ impl<G> Watch<G> {
         self.pushed(value, &self.fitted(&tangents, "jvp", at)?, "jvp", at)
     }
 
-    /// The cotangents of the watched arrays that follow from a cotangent of `value`. `asked` is the method, for errors.
+    /// The cotangents of the watched arrays that follow from a cotangent of `value`. Errors name `asked`, the method.
     fn pulled(&self, value: &Array, cotangent: &Array, asked: &'static str, at: At) -> Result<Vec<Array>> {
         self.pulled_of(&[(value, cotangent)], asked, at)
     }
@@ -401,7 +402,7 @@ impl<G> Watch<G> {
     }
 }
 
-/// A cotangent or tangent in the dtype and shape of its value. `asked` is the method that takes it, for errors.
+/// A cotangent or tangent in the dtype and shape of its value. Errors name `asked`, the method that takes it.
 fn alike(home: &Arc<Home>, vector: &Array, value: &Meta, asked: &'static str, at: At) -> Result<Array> {
     let own = vector.shape()?;
     rules::expands(own, &value.shape).map_err(|error| error.with_op(asked).with_location(at))?;

@@ -1,7 +1,8 @@
 //! Derivatives of elementwise ops: the expressions of the op table, recorded.
 //!
-//! In: a partial derivative of the table, the op's arguments and value, and what arrives from above. Out: their product.
-//! Must hold: nothing is multiplied by 0 or 1: what is not chosen by a mask is 0, whatever arrives (an infinity, NaN).
+//! In: a partial derivative of the table, the op's arguments and value, and `above`, the cotangent of the value. Out:
+//! their product. Must hold: nothing is multiplied by 0 or 1. Elements that a mask does not select are 0, whatever
+//! `above` is there (an infinity, NaN).
 
 use crate::array::handle::Array;
 use crate::array::operand::Operand;
@@ -12,7 +13,7 @@ use crate::graph::{DType, ElementOp, Scalar};
 use crate::kernels::element::host::apply_scalar;
 use smallvec::SmallVec;
 
-/// What an expression of the table is.
+/// The result of an expression of the table.
 #[derive(Clone)]
 pub(super) enum Term {
     /// A number; truth values are 1 and 0.
@@ -21,17 +22,17 @@ pub(super) enum Term {
     Array(Array),
 }
 
-/// The arguments and the value of an op. What no rule reads is missing.
+/// The arguments and the value of an op. Those that no rule reads are missing.
 pub(super) struct Partial<'a> {
     pub recorder: Recorder<'a>,
-    /// What the op computes in.
+    /// The dtype in which the op computes.
     pub dtype: DType,
     pub args: SmallVec<[Option<Term>; 3]>,
     pub value: Option<Array>,
 }
 
 impl Partial<'_> {
-    /// What arrives from above, multiplied by the expression; `None` where that is 0.
+    /// `above` times the expression; `None` if the product is 0.
     pub fn times(&self, above: &Array, part: &Expr) -> Result<Option<Array>> {
         let r = &self.recorder;
         match part.factor() {
@@ -114,7 +115,7 @@ impl Partial<'_> {
     }
 }
 
-/// An op on numbers alone.
+/// The result of an op on numbers alone.
 fn computed(op: ElementOp, numbers: &[f64]) -> f64 {
     let truth = |number: &f64| Scalar::Bool(*number != 0.0);
     let scalars = |to: fn(&f64) -> Scalar| numbers.iter().map(to).collect::<SmallVec<[Scalar; 3]>>();

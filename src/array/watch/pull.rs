@@ -3,9 +3,9 @@
 //!
 //! In: the steps of a watch, and cotangents of some of its values. Out: cotangents of the watched arrays, as ordinary
 //! arrays of the session.
-//! Must hold: PULL-1: a cotangent has the dtype and the shape of its value. PULL-2: what arrives at a value from several
-//! ops is added in the reverse order in which these were recorded. PULL-3: where a cotangent meets an op without a
-//! derivative, that op's error is the answer, never zeros.
+//! Must hold: PULL-1: a cotangent has the dtype and the shape of its value. PULL-2: the cotangents that several ops
+//! pass to one value are added in the reverse order in which these ops were recorded. PULL-3: if a cotangent reaches an
+//! op without a derivative, that op's error is returned, never zeros.
 
 use super::indices;
 use super::log::{Leading, Log, Made, Pause, Source, Step};
@@ -26,14 +26,14 @@ use std::sync::Arc;
 /// The steps on which some values depend.
 pub(super) struct Steps {
     pub home: Arc<Home>,
-    /// In the order in which they were recorded.
+    /// The steps, in the order in which they were recorded.
     pub steps: Vec<Leading>,
 }
 
 /// Cotangents of a step's arguments, each with the argument's slot.
 pub(super) type Shares = SmallVec<[(usize, Array); 2]>;
 
-/// The cotangents of the watched arrays to which any passes, by their steps.
+/// The cotangents of the watched arrays that a cotangent reaches, by their steps.
 pub(super) fn pull(home: &Arc<Home>, log: &Log, seeds: Vec<(u32, Array)>) -> Result<FxHashMap<u32, Array>> {
     let _pause = Pause::only(log);
     let steps = Steps { home: home.clone(), steps: log.leading_to(seeds.iter().map(|(step, _)| *step)) };
@@ -70,7 +70,7 @@ pub(super) fn pull(home: &Arc<Home>, log: &Log, seeds: Vec<(u32, Array)>) -> Res
 }
 
 impl Step {
-    /// The name of what made it.
+    /// The name of the op or function that computed the value.
     pub fn name(&self) -> &'static str {
         match &self.made {
             Made::Watched => "watch",
@@ -85,12 +85,12 @@ impl Step {
         value.ok_or_else(|| Error::new(ErrorKind::Internal, "GRAD-1: a value that a rule reads was not kept"))
     }
 
-    /// An error, with the op that is differentiated and its line.
+    /// The error, with the op that is differentiated and its line.
     pub fn named(&self, error: Error) -> Error {
         error.with_op(self.name()).with_site(self.at)
     }
 
-    /// The error where a derivative is asked for that the op does not have.
+    /// The error of a derivative that the op does not have.
     pub fn undefined(&self) -> Error {
         let why = match &self.made {
             Made::Op(op) => match op.facts().gradient {
@@ -106,7 +106,7 @@ impl Step {
 }
 
 impl Steps {
-    /// The step of a number.
+    /// The step with this number.
     pub fn get(&self, number: u32) -> &Step {
         let at = self.steps.binary_search_by_key(&number, |leading| leading.number);
         &self.steps[at.expect("WATCH-2: a step's arguments are among the steps that lead to it")].step
@@ -120,7 +120,8 @@ impl Steps {
         })
     }
 
-    /// Whether followed arguments are there, all without elements, so that nothing arrives at any.
+    /// Whether all followed arguments, of which there is at least one, are without elements, so that no cotangent has
+    /// any.
     pub fn follows_only_empty_arguments(&self, step: &Step) -> bool {
         let mut elements = self.followed(step).map(|(_, meta)| meta.elements());
         elements.next() == Some(0) && elements.all(|elements| elements == 0)
@@ -160,7 +161,7 @@ impl Steps {
         Recorder { home: &self.home, at: step.at.location }
     }
 
-    /// Adds what arrives at a value.
+    /// Adds a cotangent to those that have reached a value.
     fn add(&self, arrived: &mut FxHashMap<u32, Array>, number: u32, share: Array) -> Result<()> {
         let step = self.get(number);
         if step.meta.elements() == 0 {
@@ -217,7 +218,7 @@ impl Steps {
             }
             GradientRule::OwnPart => self.own_parts(step, op, above),
             GradientRule::SameOp => Ok(one(r.op(op.clone(), &[above], first.clone())?)),
-            // The condition is checked for the gradient as well.
+            // The condition is also checked for the gradient.
             GradientRule::FirstOnly => Ok(one(r.op(op.clone(), &[above, self.read(step, 1)?], first.clone())?)),
             GradientRule::Products if op.as_reduction().is_none() => self.products(step, above),
             GradientRule::Products => self.dots(step, op, above),
@@ -234,7 +235,7 @@ impl Steps {
         }
     }
 
-    /// Whether an index was made by sorting.
+    /// Whether an index is the result of a sort.
     fn is_order(&self, source: &Source) -> bool {
         match source {
             Source::Step(step) => match &self.get(*step).made {
@@ -265,7 +266,7 @@ impl Steps {
         for (slot, meta) in self.followed(step).filter(|(_, meta)| meta.elements() > 0) {
             let part = &parts[slot];
             if !meta.dtype.is_float() && !matches!(part.factor(), Factor::Zero) {
-                // PULL-1: `add` returns the error of the op that made the argument.
+                // PULL-1: `add` returns the error of the op that computed the argument.
                 shares.push((slot, above.clone()));
                 continue;
             }
@@ -276,7 +277,7 @@ impl Steps {
         Ok(shares)
     }
 
-    /// The parts of a joined array, and the diagonal of a matrix that was made of it.
+    /// The cotangents of the parts of a joined array, and that of the diagonal from which a matrix was made.
     fn own_parts(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
         let r = self.recorder(step);
         let mut shares = Shares::new();
@@ -300,7 +301,7 @@ impl Steps {
         Ok(shares)
     }
 
-    /// By each factor of a matrix product, the product with the other one transposed.
+    /// For each factor of a matrix product, the product of `above` with the other factor, transposed.
     fn products(&self, step: &Step, above: &Array) -> Result<Shares> {
         let r = self.recorder(step);
         let mut shares = Shares::new();
@@ -312,7 +313,7 @@ impl Steps {
         Ok(shares)
     }
 
-    /// The factors of a dot product as its rule weighs them: 0 where a pair is left out.
+    /// The other factor of a dot product, as its rule uses it: 0 where a pair is left out.
     pub fn other_factor(&self, step: &Step, op: &Op, slot: usize) -> Result<Array> {
         let r = self.recorder(step);
         let other = self.read(step, 1 - slot)?;
@@ -338,7 +339,7 @@ impl Steps {
                 (Some(_), 0) => r.op(op.clone(), &[above, &zero], base.clone())?,
                 (Some(slice), _) => r.slice(above, slice)?,
                 (None, 0) => r.op(op.clone(), &[above, self.read(step, 1)?, &zero], base.clone())?,
-                // Nothing passes to an index.
+                // No cotangent passes to an index.
                 (None, 1) => continue,
                 (None, _) => {
                     let indexing = op.indexes().ok_or_else(|| not_written(op.name()))?;
@@ -371,7 +372,7 @@ fn pull_view(r: &Recorder<'_>, view: &View, above: &Array, shape: &Shape) -> Res
     }
 }
 
-/// The sum of the tiles of an array whose first tile has a shape.
+/// The sum of the tiles of an array; `shape` is that of a tile.
 fn untiled(r: &Recorder<'_>, above: &Array, shape: &Shape) -> Result<Array> {
     let tiled = above.shape()?.clone();
     let is_tiled = |d: &usize| tiled.dim(*d) != shape.dim(*d);
@@ -379,7 +380,7 @@ fn untiled(r: &Recorder<'_>, above: &Array, shape: &Shape) -> Result<Array> {
     if let Some(first) = (0..tiled.rank()).find(is_tiled)
         && tiled.rank() + (0..tiled.rank()).filter(is_tiled).count() > Shape::RANK_MAX
     {
-        // More dimensions than an array has: the tiles along one of them are summed first.
+        // These would be more dimensions than an array may have, so the tiles along one of them are summed first.
         let extents = tiled.dims();
         let (before, behind) = (extents[..first].iter().product(), extents[first + 1..].iter().product());
         let apart = Shape::new(&[before, shape.dim(first), tiles_of(first), behind])?;

@@ -1,4 +1,5 @@
-//! Forward mode: from tangents of the watched arrays to the tangent of a value, step by step, the earliest first.
+//! Forward mode: computes the tangent of a value from tangents of the watched arrays, from the earliest step to the
+//! latest.
 //!
 //! In: the steps of a watch, and tangents of its watched arrays. Out: the tangent of a value, as an ordinary array.
 //! Must hold: PUSH-1: a tangent has the dtype and the shape of its value; a missing tangent means zero. PULL-3 holds
@@ -16,10 +17,10 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Tangents of values, by their steps; those that are zero are missing.
+/// Tangents of values, by their steps; tangents that are zero are missing.
 pub(super) type Tangents = FxHashMap<u32, Array>;
 
-/// The tangent of the value of a step, given those of watched arrays by their steps.
+/// The tangent of the value of step `end`, given those of watched arrays by their steps.
 pub(super) fn push(home: &Arc<Home>, log: &Log, end: u32, mut tangents: Tangents) -> Result<Option<Array>> {
     let _pause = Pause::only(log);
     let steps = Steps { home: home.clone(), steps: log.leading_to(std::iter::once(end)) };
@@ -57,7 +58,7 @@ pub(super) fn tangent_of<'a>(source: &Source, tangents: &'a Tangents) -> Option<
 }
 
 impl Steps {
-    /// The tangent of an op's value; `None` where it is zero.
+    /// The tangent of an op's value; `None` if it is zero.
     fn tangent(&self, step: &Step, op: &Op, tangents: &Tangents) -> Result<Option<Array>> {
         // RECORD-3: only elementwise ops take numbers as arguments.
         let Some(operand) = step.args.first().and_then(|source| self.meta(source)) else {
@@ -89,7 +90,8 @@ impl Steps {
         }
     }
 
-    /// The same op on the tangents of the arguments that have any, zeros for the others, and the same index or condition.
+    /// The same op on the tangents of the arguments that have any, with zeros for the others, and the same index or
+    /// condition.
     fn same_op(&self, step: &Step, op: &Op, tangents: &Tangents) -> Result<Option<Array>> {
         let r = self.recorder(step);
         let has_tangent = |(slot, source)| op.passes_to(slot) && tangent_of(source, tangents).is_some();

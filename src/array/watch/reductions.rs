@@ -1,5 +1,6 @@
-//! Derivatives of reductions. A reduction's derivative by an element of its operand is that element's weight: what
-//! arrives from above is multiplied by it on the way back, and tangents are multiplied by it and summed on the way forth.
+//! Derivatives of reductions. The derivative of a reduction by an element of its operand is the weight of that element.
+//! In reverse mode the cotangent of the value is multiplied by the weights; in forward mode the tangents are multiplied
+//! by them and summed.
 
 use super::log::Step;
 use super::pull::Steps;
@@ -18,11 +19,11 @@ pub(super) enum Weight {
     Number(f64),
     /// 1 where a mask is true, 0 elsewhere.
     Where(Array),
-    /// As an array says; it expands to the operand.
+    /// The elements of an array, which expands to the operand.
     Array(Array),
 }
 
-/// The reduction or scan that a step is.
+/// A step that is a reduction or a scan.
 pub(super) enum Folding<'a> {
     Reduction(Reduction<'a>),
     Scan(Scan<'a>),
@@ -46,7 +47,7 @@ pub(super) struct Reduction<'a> {
 }
 
 impl Steps {
-    /// The reduction or scan that a step is.
+    /// The reduction or scan of a step.
     pub fn folding<'a>(&'a self, step: &'a Step, op: &Op, meta: &'a Meta) -> Result<Folding<'a>> {
         let folded = |nan| Folded { recorder: self.recorder(step), nan, meta, steps: self, step };
         if let Some((op, dims, nan)) = op.as_reduction() {
@@ -71,7 +72,7 @@ impl<'a> Folded<'a> {
         self.recorder.is_nan(self.operand()?)
     }
 
-    /// The operand, with a number for NaN that is left out.
+    /// The operand, with `number` in place of NaN that is left out.
     pub fn without_nan(&self, number: f64) -> Result<Array> {
         match self.nan {
             Nan::Include => self.operand().cloned(),
@@ -89,7 +90,7 @@ impl<'a> Folded<'a> {
 }
 
 impl Reduction<'_> {
-    /// What arrives at the operand.
+    /// The cotangent of the operand.
     pub fn pull(&self, above: &Array, weight: &Weight) -> Result<Array> {
         let r = &self.fold.recorder;
         match weight {
@@ -137,13 +138,13 @@ impl Reduction<'_> {
             FoldRule::Direction => {
                 let value = self.fold.value()?;
                 let direction = r.div(&self.fold.without_nan(0.0)?, value)?;
-                // The norm of nothing but zeros has no direction.
+                // The norm of zeros has no direction.
                 let is_zero = r.binary(ElementOp::Eq, value, 0.0)?;
                 r.select(&is_zero, 0.0, &direction).map(Weight::Array)
             }
             FoldRule::Softmax => {
                 let value = self.fold.value()?;
-                // Of elements that are all -inf, none has a share.
+                // If all elements are -inf, none has a share.
                 let nothing = r.binary(ElementOp::Eq, value, f64::NEG_INFINITY)?;
                 let value = r.select(&nothing, 0.0, value)?;
                 let below = r.sub(&self.fold.without_nan(f64::NEG_INFINITY)?, &value)?;
@@ -153,27 +154,27 @@ impl Reduction<'_> {
         }
     }
 
-    /// How many elements each value is computed from.
+    /// The number of elements from which each value is computed.
     fn reduced(&self) -> usize {
         let shape = &self.fold.meta.shape;
         (0..shape.rank()).filter(|&d| has_dim(self.dims, d)).map(|d| shape.dim(d)).product()
     }
 
-    /// Which elements are no NaN.
+    /// Whether each element is not NaN.
     fn counts(&self) -> Result<Array> {
         let is_nan = self.fold.is_nan()?;
         self.fold.recorder.apply(ElementOp::Not, &mut [is_nan.into()])
     }
 
-    /// How many elements are no NaN, in the operand's dtype.
+    /// The number of elements that are not NaN, in the operand's dtype.
     fn count(&self) -> Result<Array> {
         let r = &self.fold.recorder;
         let counts = r.cast(&self.counts()?, self.fold.meta.dtype)?;
         r.reduce(&counts, ReduceOp::Sum, self.dims, Nan::Include)
     }
 
-    /// The products of the other elements: of those before an element and those behind it, so that zeros are no case of
-    /// their own.
+    /// For each element, the product of the other elements: of those before it and those behind it, so that zeros need
+    /// no special treatment.
     fn other_factors(&self) -> Result<Array> {
         let r = &self.fold.recorder;
         let shape = &self.fold.meta.shape;
@@ -192,7 +193,7 @@ impl Reduction<'_> {
         self.fold.where_counted(&others)
     }
 
-    /// The distances from the mean, times what a variance or a deviation makes of them.
+    /// The distances from the mean, times the factor of a variance or a deviation.
     fn deviation(&self) -> Result<Array> {
         let r = &self.fold.recorder;
         let dtype = self.fold.meta.dtype;
@@ -206,7 +207,7 @@ impl Reduction<'_> {
             ReduceOp::Std { ddof } => (ddof, false),
             other => return Err(not_written(other.facts().name)),
         };
-        // Each is divided by the degrees of freedom, at least 1.
+        // Each is divided by the degrees of freedom, which are at least 1.
         let free = match self.fold.nan {
             Nan::Include => {
                 let free = self.reduced().saturating_sub(usize::from(ddof)).max(1);
@@ -222,12 +223,12 @@ impl Reduction<'_> {
         }
         let value = self.fold.value()?;
         let weights = r.div(&distance, &r.mul(value, &free)?)?;
-        // Equal elements deviate by nothing, in no direction.
+        // If all elements are equal, the deviation is 0, and has no direction.
         let is_zero = r.binary(ElementOp::Eq, value, 0.0)?;
         r.select(&is_zero, 0.0, &weights)
     }
 
-    /// Where the first of the least or greatest elements is.
+    /// A mask of the first of the least or greatest elements.
     fn at_extreme(&self) -> Result<Array> {
         let r = &self.fold.recorder;
         let position = match self.op {
@@ -241,7 +242,7 @@ impl Reduction<'_> {
     }
 }
 
-/// The error of an op whose rule no part of this module records.
+/// The error of an op whose rule this module does not record.
 pub(super) fn not_written(op: &'static str) -> Error {
     Error::new(ErrorKind::Unsupported, "its derivative is not recorded by this version").with_op(op)
 }

@@ -15,7 +15,7 @@ pub(super) struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    /// What arrives at the operand.
+    /// The cotangent of the operand.
     pub fn pull(&self, above: &Array) -> Result<Array> {
         let r = &self.fold.recorder;
         match self.op {
@@ -25,7 +25,8 @@ impl Scan<'_> {
             }
             ScanOp::Prod => {
                 let factors = self.factors()?;
-                // Before the first zero of a line an element's share is what passes through all products, over itself.
+                // Before the first zero of a line, the share of an element is the sum of `above` times the products
+                // that contain it, divided by the element.
                 let passing = r.mul(above, self.fold.value()?)?;
                 let shares = r.scan(&passing, ScanOp::Sum, self.dim, !self.reverse)?;
                 let shares = r.div(&shares, &factors.operand)?;
@@ -54,7 +55,7 @@ impl Scan<'_> {
                 let rates = r.select(&factors.is_before_zero, &rates, 0.0)?;
                 let rates = r.scan(&rates, ScanOp::Sum, self.dim, self.reverse)?;
                 let before = r.mul(self.fold.value()?, &rates)?;
-                // From the first zero on, only its own tangent moves the products.
+                // From the first zero on, only the tangent of that zero changes the products.
                 let zero = r.select(&factors.is_first_zero, &tangent, 0.0)?;
                 let zero = r.scan(&zero, ScanOp::Sum, self.dim, self.reverse)?;
                 let behind = r.mul(&factors.products, &zero)?;
@@ -84,12 +85,12 @@ impl Scan<'_> {
         Ok(Factors { operand, is_before_zero, is_first_zero, products })
     }
 
-    /// Where the running extreme changes, and since where it has held: the first of equal elements.
+    /// Where the running extreme changes, and the place of the latest change, which is the first of equal elements.
     fn records(&self) -> Result<Records> {
         let r = &self.fold.recorder;
         let shape = &self.fold.meta.shape;
         let (operand, value, extent) = (self.fold.operand()?, self.fold.value()?, shape.dim(self.dim));
-        // The running extreme just before each element. The first one is a record whatever stands before it.
+        // The running extreme just before each element. The first element is always a record.
         let (start, from) = if self.reverse { (extent - 1, 1) } else { (0, 0) };
         let shown = r.part(value, self.dim, from, extent - 1)?;
         let edge = r.part(value, self.dim, start, 1)?;
@@ -114,9 +115,9 @@ impl Scan<'_> {
     }
 }
 
-/// What the derivatives of running products are made of.
+/// The parts from which the derivatives of running products are computed.
 struct Factors {
-    /// The factors, 1 for NaN that is left out.
+    /// The factors, with 1 for NaN that is left out.
     operand: Array,
     /// Whether no factor so far is 0.
     is_before_zero: Array,
@@ -126,7 +127,7 @@ struct Factors {
     products: Array,
 }
 
-/// Where a running extreme comes from.
+/// The elements from which a running extreme comes.
 struct Records {
     is_record: Array,
     /// The place of the latest record (u32), counted in the direction of the scan.

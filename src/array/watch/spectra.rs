@@ -1,7 +1,7 @@
 //! Derivatives of eigenvalues and eigenvectors of symmetric matrices, and of singular values and vectors.
 //!
-//! Must hold: a derivative of vectors divides by differences of the values. What divides zero is zero, so that values
-//! have derivatives also where they are equal, as long as nothing arrives at their vectors.
+//! Must hold: derivatives of vectors divide by differences of the values. A quotient of zero is zero, whatever the
+//! divisor is. So values have derivatives even if they are equal, as long as no cotangent reaches their vectors.
 
 use super::linear::Algebra;
 use super::log::Step;
@@ -35,7 +35,7 @@ impl Steps {
         Ok(Singular { on, parts, left, values, right, yields_vectors: vectors })
     }
 
-    /// The value of an op with its vectors, which are computed where the step did without.
+    /// The value of an op with its vectors, which are computed here if the step did not compute them.
     fn with_vectors<'a>(&'a self, step: &'a Step, has: bool, op: LinearOp) -> Result<(Algebra<'a>, Array)> {
         let on = Algebra(self.recorder(step));
         if has {
@@ -51,20 +51,20 @@ impl Steps {
 }
 
 impl Algebra<'_> {
-    /// A quotient, and 0 where 0 is divided.
+    /// A quotient, which is 0 where the dividend is 0.
     fn quotient(&self, above: &Array, below: &Array) -> Result<Array> {
         let is_zero = self.binary(ElementOp::Eq, above, 0.0)?;
         self.select(&is_zero, 0.0, &self.div(above, below)?)
     }
 
-    /// Where the diagonals of `n` by `n` matrices are.
+    /// A mask of the diagonals of `n` by `n` matrices.
     fn on_diagonal(&self, n: usize) -> Result<Array> {
         let shape = Shape::new(&[n, n])?;
         let (rows, columns) = (self.positions_along(&shape, 0b01)?, self.positions_along(&shape, 0b10)?);
         self.binary(ElementOp::Eq, &rows, &columns)
     }
 
-    /// Quotients beside the diagonal, and a column on it.
+    /// Quotients beside the diagonal, and `diagonal`, a column, on it.
     fn quotients_beside(&self, above: &Array, gaps: &Array, n: usize, diagonal: Option<&Array>) -> Result<Array> {
         let (at, beside) = (self.on_diagonal(n)?, self.quotient(above, gaps)?);
         match diagonal {
@@ -73,7 +73,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// The diagonals of the products of `a`, transposed, with `b`, as columns.
+    /// The diagonals of the products of the transposed `a` with `b`, as columns.
     fn dots(&self, a: &Array, b: &Array) -> Result<Array> {
         self.transpose(&self.reduce(&self.mul(a, b)?, ReduceOp::Sum, 0b01, Nan::Include)?)
     }
@@ -89,7 +89,7 @@ pub(super) struct Symmetric<'a> {
 }
 
 impl Symmetric<'_> {
-    /// In row `i` and column `j`, the value `j` less the value `i`.
+    /// In row `i` and column `j`, the value `j` minus the value `i`.
     fn gaps(&self) -> Result<Array> {
         self.on.sub(&self.on.transpose(&self.values)?, &self.values)
     }
@@ -119,7 +119,8 @@ impl Symmetric<'_> {
     }
 }
 
-/// How values and vectors of `m` by `n` matrices stand in one column: `k` values, the left vectors, the right ones.
+/// The layout of values and vectors of `m` by `n` matrices in one column: `k` values, the left vectors, the right
+/// vectors.
 struct Packed {
     m: usize,
     n: usize,
@@ -153,7 +154,7 @@ pub(super) struct Singular<'a> {
 }
 
 impl Singular<'_> {
-    /// In row `i` and column `j`, the square of value `j` less that of value `i`.
+    /// In row `i` and column `j`, the square of value `j` minus that of value `i`.
     fn gaps(&self) -> Result<Array> {
         let (on, row) = (&self.on, self.on.transpose(&self.values)?);
         on.mul(&on.sub(&row, &self.values)?, &on.add(&row, &self.values)?)
