@@ -1,8 +1,7 @@
-//! What kernels cost: the costs of the ops that they hold, as the tables of ops have them, in simple operations
-//! (`graph::costs`).
+//! Estimates the cost of kernels in simple operations (`graph::costs`), from the costs of their ops in the op tables.
 //!
-//! In: a kernel of the IR or a library kernel, with its sizes. Out: its [`Work`], from which devices' rates make an
-//! estimate. It decides when work is sent, and no bit.
+//! In: a kernel of the IR or a library kernel, with its sizes. Out: its [`Work`], which is turned into an estimated
+//! time by the rates of a device. The estimate decides when work is sent, and never changes a bit of a result.
 
 use super::ir::{Inst, InstOp, Kernel, Level, Monoid};
 use super::library::Library;
@@ -22,7 +21,7 @@ impl Kernel {
             let (times, cost) = match &inst.op {
                 InstOp::Apply(op, _) => (times, op.cost()),
                 InstOp::Random { dist, .. } => (times, dist.cost()),
-                // A fold's value is known after it; what it takes, it takes for each element.
+                // The level of a fold is that of its result, but its cost arises for each folded element.
                 InstOp::Reduce { monoid, .. } | InstOp::Scan { monoid, .. } => (outer * inner, monoid.cost()),
                 InstOp::Param(_) | InstOp::Flat | InstOp::Outer | InstOp::Inner => (times, Cost::Each(0)),
                 InstOp::Load { .. } => (times, Cost::Each(SIMPLE)),
@@ -35,7 +34,7 @@ impl Kernel {
     }
 }
 
-/// Whether an instruction is arithmetic on indices, which costs little: the host does it once for many elements.
+/// Whether an instruction is arithmetic on indices. It costs little, because the host does it once for many elements.
 fn is_index(inst: &Inst) -> bool {
     match inst.op {
         InstOp::Index(..) | InstOp::Compare(..) => true,
@@ -47,7 +46,7 @@ fn is_index(inst: &Inst) -> bool {
 }
 
 impl Monoid {
-    /// What folding an element in costs: as much as the reduction for which the fold is.
+    /// The cost of folding in one element, which is that of the reduction that the fold implements.
     fn cost(self) -> Cost {
         let reduction = match self {
             Monoid::Sum => ReduceOp::Sum,
@@ -67,7 +66,7 @@ impl Monoid {
 }
 
 impl Library {
-    /// Simple operations that it takes, roughly.
+    /// A rough number of simple operations.
     pub fn work(&self) -> Work {
         let (dtype, elements, length) = match *self {
             Library::Linear { op, dtype, m, n, columns, batch, .. } => {

@@ -15,7 +15,7 @@
 //! - IR-5: `Outer`, `Inner`, `Reduce`, `Scan` occur only in the forms that have them.
 //! - IR-6: an operand is `tiled` only if every access to it is at the flat index.
 //! - IR-7: every instruction's dtype follows from its op and arguments (`ElementOp`'s rule).
-//! - IR-8 (`rolled`): what a kernel that is a loop may hold.
+//! - IR-8: a kernel that is a loop keeps the rules in the header of `rolled.rs`.
 
 pub use super::launch::*;
 pub use super::rolled::{Carry, Rolled};
@@ -27,17 +27,17 @@ use smallvec::SmallVec;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Val(pub u32);
 
-/// Over what a value varies.
+/// ALL The indices on which a value depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
     /// The same for the whole launch.
     Uniform,
-    /// Varies with the outer (kept) index only; forms `Reduce` and `Scan`.
+    /// Varies with the outer (kept) index only. Not in form `Map`.
     Outer,
     /// Varies with every element of the iteration space.
     Element,
-    /// Known after the reduction; varies with the outer index. Joins with Uniform and Outer to Reduced;
-    /// with Element it joins to Element in form `Line`, and not at all in the others.
+    /// Known after the reduction; varies with the outer index. Together with Uniform and Outer it gives Reduced.
+    /// Together with Element it gives Element in form `Line`, and is an error in the other forms.
     Reduced,
 }
 
@@ -57,8 +57,9 @@ pub enum Form {
         /// As in `Reduce`.
         inner_fast: bool,
     },
-    /// As `Reduce` along neighbours in memory, and what was folded is used again for every element of its line. A
-    /// workgroup holds whole lines in registers, so a line is read once, whatever is folded of it one after the other.
+    /// As `Reduce` along neighbours in memory, but the results of folds may be combined with the elements of their line
+    /// again. A workgroup holds whole lines in registers, so that a line is read once, however many folds follow each
+    /// other.
     Line(Lines),
 }
 
@@ -67,9 +68,9 @@ pub enum Form {
 pub struct Lines {
     /// Invocations of a workgroup, a power of two from [`WORKGROUP`] on.
     pub workgroup: u32,
-    /// Groups of `width` elements that an invocation holds of its line.
+    /// Groups of `width` elements of a line that each invocation holds.
     pub rounds: u32,
-    /// Lines consist of whole groups of four, and begin at multiples of four.
+    /// Whether lines consist of whole groups of four, and begin at multiples of four.
     pub in_fours: bool,
 }
 
@@ -78,7 +79,7 @@ pub struct Lines {
 pub mod header {
     /// First flat (Map) or outer (Reduce, Scan) index of this dispatch.
     pub const BEGIN: usize = 0;
-    /// One past the last.
+    /// One past the last index of this dispatch.
     pub const END: usize = 1;
     /// Flat index of the first element of the bound segment of tiled operands of 32 bits an element: they are accessed
     /// at `flat - BASE`.
@@ -87,9 +88,9 @@ pub mod header {
     pub const SEGMENT_SHIFT: usize = 3;
     /// The inner extent.
     pub const INNER: usize = 4;
-    /// Inner elements a chunk folds (a multiple of 4).
+    /// Inner elements that a chunk folds (a multiple of 4).
     pub const CHUNK: usize = 5;
-    /// Chunks an output takes; above 1, partial results go through scratch.
+    /// Chunks of each output. If there are several, partial results go through scratch.
     pub const CHUNKS: usize = 6;
     /// 0: fold and finish in one dispatch. 1: fold chunks into scratch. 2: fold scratch and finish.
     pub const PHASE: usize = 7;
@@ -123,11 +124,11 @@ pub enum IndexOp {
     Div,
     /// Remainder; the divisor is never zero.
     Rem,
-    /// `a` if it is less than `b`, else `a - b`: the remainder of what is less than twice the divisor.
+    /// `a` if it is less than `b`, else `a - b`. This is the remainder if `a` is less than `2 * b`.
     Wrap,
 }
 
-/// Comparison of 32-bit indices, unsigned but where said.
+/// Comparison of 32-bit indices, which are unsigned unless a variant says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IndexCompare {
     /// `a < b`
@@ -146,44 +147,46 @@ pub enum Run {
     /// Exactly the flat index of the iteration space.
     Flat,
     /// A transpose, in a `Map`: lanes that are `stride` apart in the flat index read neighbours in memory, for `extent`
-    /// lanes in a row. Both are parameter slots, and the same for all such loads of a kernel.
+    /// lanes in a row. Both fields are parameter slots. All such loads of a kernel have the same two.
     Across {
-        /// How far neighbours in memory are apart in the flat index.
+        /// The distance in the flat index between two neighbours in memory.
         stride: u32,
-        /// How many there are in a row.
+        /// How many lanes in a row read neighbours in memory.
         extent: u32,
     },
-    /// Anything.
+    /// Any other pattern.
     Any,
 }
 
-/// An associative fold. Values of several components are read by `Project`.
+/// An associative fold. `Project` reads the components of its value. Variants are documented by their neutral element,
+/// their operation and their components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Monoid {
     /// 0, +. One component of the argument's dtype.
     Sum,
     /// 1, *.
     Prod,
-    /// +inf or the type's greatest; NaN wins if any (`Nan::Include`).
+    /// +inf or the type's greatest, minimum. The result is NaN if any value is (`Nan::Include`).
     MinInclude,
-    /// NaN of nothing or of only NaN for floats; NaN loses otherwise.
+    /// NaN or, for integers, the type's greatest; minimum. NaN is skipped, so that floats give NaN only if there is no
+    /// other value.
     MinOmit,
-    /// As `MinInclude`, greatest.
+    /// As `MinInclude`, but the maximum.
     MaxInclude,
-    /// As `MinOmit`, greatest.
+    /// As `MinOmit`, but the maximum.
     MaxOmit,
-    /// Arguments (value, u32 position): components (value, position); the first position wins ties; NaN
-    /// loses unless all are NaN (then position 0... the first).
+    /// Arguments (value, u32 position): components (least value, its position). The first position wins ties. NaN is
+    /// skipped; if all values are NaN, the first position wins.
     ArgMinOmit,
-    /// As `ArgMinOmit`, greatest.
+    /// As `ArgMinOmit`, but the greatest value.
     ArgMaxOmit,
     /// As `ArgMinOmit`, but the first NaN wins.
     ArgMinInclude,
-    /// As `ArgMinInclude`, greatest.
+    /// As `ArgMinInclude`, but the greatest value.
     ArgMaxInclude,
-    /// false, or. Bool.
+    /// false, or. One component, a bool.
     Any,
-    /// true, and. Bool.
+    /// true, and. One component, a bool.
     All,
     /// Argument value (float): components (count as the float type, a base among the values, mean minus base, sum of
     /// squared deviations from the mean). The mean is never rounded to the dtype: the base keeps its large part.
@@ -193,13 +196,13 @@ pub enum Monoid {
     /// Argument value (float): components (sum of the squares of small values, of middling ones, of big ones), scaled as
     /// [`SquareLimits`] says so that none overflows or vanishes. NaN is a middling value, infinity a big one.
     Squares,
-    /// Argument value (float): components (the greatest value, sum of `exp(value - greatest)`). The greatest of nothing is
-    /// -inf, its sum 0. NaN is never the greatest, and makes the sum NaN.
+    /// Argument value (float): components (the greatest value, sum of `exp(value - greatest)`). Without values, the
+    /// greatest is -inf and the sum 0. NaN is never the greatest, and makes the sum NaN.
     ExpSum,
 }
 
 impl Monoid {
-    /// dtypes of its components, given its first argument's.
+    /// The dtypes of the components, given the first argument's.
     pub fn components(self, argument: DType) -> SmallVec<[DType; 4]> {
         match self {
             Monoid::Sum
@@ -218,12 +221,13 @@ impl Monoid {
         }
     }
 
-    /// Whether it is a fold to count, base and deviations, whose accumulators are closed before they are merged.
+    /// Whether it is `Moments` or `MomentsWhere`. On the host, their accumulators are closed before they are merged
+    /// (EVAL-5).
     pub fn is_moments(self) -> bool {
         matches!(self, Monoid::Moments | Monoid::MomentsWhere)
     }
 
-    /// dtypes of the components of what a part of a line does to a running value (`wgsl/running.rs`).
+    /// The dtypes of the components that describe how a part of a line changes a running value (`wgsl/running.rs`).
     pub fn running_components(self, dtype: DType) -> SmallVec<[DType; 3]> {
         let signed = matches!(dtype, DType::I32 | DType::I64);
         match self {
@@ -259,13 +263,14 @@ impl SquareLimits {
     }
 }
 
-/// What an instruction computes.
+/// The operation of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum InstOp {
-    /// A parameter of the instruction's dtype, at this word.
+    /// The parameter of the instruction's dtype that begins at this word.
     Param(u32),
-    /// The flat, column-major index over the whole iteration space (u32). In `Reduce` and `Scan` forms it is
-    /// not available as an instruction; lowering builds it from `Outer` and `Inner`. In form `Line` the three exist.
+    /// The flat, column-major index over the whole iteration space (u32). In `Reduce` and `Scan` forms it is not
+    /// available as an instruction; lowering builds it from `Outer` and `Inner`. In form `Line`, `Flat`, `Outer` and
+    /// `Inner` are all available.
     Flat,
     /// The outer index (u32).
     Outer,
@@ -278,13 +283,13 @@ pub enum InstOp {
     /// An element of an operand. Where the guard is false the index may lie outside, and the value has no meaning: zero,
     /// or any element of the operand. The instructions that use it select another value there.
     Load {
-        /// Which operand.
+        /// The operand's number.
         operand: u16,
         /// Element index (u32).
         index: Val,
         /// How lanes move through it.
         run: Run,
-        /// Read only where true.
+        /// If given, the element is read only where this is true.
         guard: Option<Val>,
     },
     /// A row of the op table; casts take the instruction's dtype as their target.
@@ -294,21 +299,21 @@ pub enum InstOp {
     Check {
         /// The index.
         index: Val,
-        /// The extent (u32, at least 1).
+        /// The extent (u32, at least 1) of the indexed dimension.
         extent: Val,
         /// Parameter slot that holds the fault word's number.
         site: u32,
-        /// Only counts where true.
+        /// If given, the check counts only where this is true.
         guard: Option<Val>,
     },
-    /// No value (its dtype is bool): where the condition is false (and the guard, if any, holds), the fault word whose
-    /// number is in parameter word `site` is set to 1. What is checked is another value, which stays as it is.
+    /// Where the condition is false (and the guard, if any, holds), sets the fault word whose number is in parameter
+    /// word `site` to 1. It has no value of its own (its dtype is bool), and changes no other value.
     Require {
-        /// What must hold (bool).
+        /// The condition that must hold (bool).
         condition: Val,
         /// Parameter slot that holds the fault word's number.
         site: u32,
-        /// Only counts where true.
+        /// If given, the check counts only where this is true.
         guard: Option<Val>,
     },
     /// A random number for `element`: Philox words are at parameter slots `key..key + 5` (seed low, seed high,
@@ -329,7 +334,7 @@ pub enum InstOp {
     Reduce {
         /// The fold.
         monoid: Monoid,
-        /// What is folded.
+        /// The folded values.
         args: SmallVec<[Val; 2]>,
     },
     /// Component `n` of a `Reduce`.
@@ -338,7 +343,7 @@ pub enum InstOp {
     Scan {
         /// The fold.
         monoid: Monoid,
-        /// What is folded.
+        /// The folded values.
         arg: Val,
     },
 }
@@ -346,15 +351,15 @@ pub enum InstOp {
 /// One instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Inst {
-    /// What it computes.
+    /// The operation.
     pub op: InstOp,
-    /// Its value's dtype.
+    /// The dtype of the value.
     pub dtype: DType,
     /// Over what its value varies.
     pub level: Level,
 }
 
-/// What a kernel does with an operand.
+/// How a kernel accesses an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Loads only.
@@ -370,34 +375,34 @@ pub enum Access {
 pub struct Operand {
     /// Element type.
     pub dtype: DType,
-    /// What is done with it.
+    /// How the kernel accesses it.
     pub access: Access,
-    /// Only the segment of the current tile is bound; every access is at the flat index.
+    /// Whether only the segment of the current tile is bound, because every access is at the flat index.
     pub tiled: bool,
-    /// Bindings that it takes: its segments, 1 where tiled.
+    /// The number of its bindings: one for each segment, or 1 if it is tiled.
     pub segments: u8,
 }
 
-/// One value written.
+/// A store: writes one value to an operand.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Store {
-    /// To which operand.
+    /// The number of the operand that is written.
     pub operand: u16,
-    /// At which element (u32); `None` is the natural index: flat for Element values of `Map` and `Line`, `Outer` for
-    /// Reduced ones.
+    /// The index of the written element (u32). `None` is the natural index: flat for Element values of `Map` and
+    /// `Line`, `Outer` for Reduced ones.
     pub index: Option<Val>,
-    /// What.
+    /// The value to write.
     pub value: Val,
-    /// Only where true.
+    /// If given, the value is written only where this is true.
     pub guard: Option<Val>,
 }
 
 /// A kernel without sizes and numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Kernel {
-    /// How the space is walked.
+    /// How the iteration space is walked.
     pub form: Form,
-    /// Bindings, in order; several for an operand with segments.
+    /// The operands, in the order of their bindings. An operand with segments takes several bindings.
     pub operands: Vec<Operand>,
     /// The operand (u32, `Write`) that holds partial results of a chunked reduction, if the form is `Reduce`.
     /// Words per partial: the components' GPU words in order of `Reduce` instructions; word `w` of chunk `c` of
@@ -409,7 +414,7 @@ pub struct Kernel {
     pub params: u32,
     /// The body.
     pub insts: Vec<Inst>,
-    /// What is written.
+    /// The stores.
     pub stores: Vec<Store>,
     /// The loop whose turns its body computes, if it is one.
     pub rolled: Option<Rolled>,
@@ -434,8 +439,8 @@ impl Kernel {
             .sum()
     }
 
-    /// Whether a scan may walk chunks of a line at the same time: none of its scans is of what another gives, and it
-    /// raises no fault.
+    /// Whether a kernel of form `Scan` may walk chunks of a line in parallel: no scan reads the result of another scan,
+    /// and the kernel has no fault words.
     pub fn scans_in_phases(&self) -> bool {
         let mut is_behind = vec![false; self.insts.len()];
         for (number, inst) in self.insts.iter().enumerate() {
@@ -455,7 +460,8 @@ impl Kernel {
         self.insts.iter().any(|i| i.dtype.is_wide()) || self.operands.iter().any(|o| o.dtype.is_wide())
     }
 
-    /// Elements an invocation works on at a time: 4, or 1 for wide kernels, scans, and maps that read much through views.
+    /// Elements that an invocation works on at a time: 4, or 1 for wide kernels, scans, kernels with loads across, and
+    /// maps with many loads through views.
     pub fn width(&self) -> u32 {
         match self.form {
             Form::Scan { .. } => 1,
@@ -465,13 +471,13 @@ impl Kernel {
         }
     }
 
-    /// Loads through views of a kernel without random numbers: at indices that are arithmetic on the position, but not the
-    /// position itself.
+    /// The number of loads through views, whose indices are computed from the position but are not the position itself.
+    /// 0 for kernels with random numbers.
     fn views(&self) -> usize {
         let mut is_positional: Vec<bool> = Vec::with_capacity(self.insts.len());
         let mut views = 0;
         for inst in &self.insts {
-            // The verifier asks for the width of kernels that name values which do not exist.
+            // The verifier prints broken kernels, which asks for their width: an argument may not exist.
             let known = |val: Val| is_positional.get(val.0 as usize).copied().unwrap_or(false);
             is_positional.push(match inst.op {
                 InstOp::Flat => true,
@@ -495,8 +501,8 @@ impl Kernel {
         }
     }
 
-    /// For every instruction of a `Line`, for how many folds, one behind the other, its arguments wait. A fold's own value
-    /// is known one later.
+    /// For every instruction of a `Line` kernel, the number of folds, each after the other, that its arguments wait
+    /// for. A fold's own value is available after one more.
     #[cfg(feature = "gpu")]
     pub fn folds_before(&self) -> Vec<u32> {
         let mut before: Vec<u32> = Vec::with_capacity(self.insts.len());
@@ -511,7 +517,7 @@ impl Kernel {
         before
     }
 
-    /// The slots of stride and extent of its loads that run across the flat index, if it has such loads.
+    /// The parameter slots of stride and extent of the loads that run across the flat index, if there are any.
     pub fn across(&self) -> Option<(u32, u32)> {
         self.insts.iter().find_map(|inst| match inst.op {
             InstOp::Load { run: Run::Across { stride, extent }, .. } => Some((stride, extent)),
@@ -519,17 +525,18 @@ impl Kernel {
         })
     }
 
-    /// Outputs that an invocation of a `Reduce` works on: the `width` elements of a form that is not inner-fast are of
+    /// Outputs that an invocation of a `Reduce` works on. If the form is not inner-fast, its `width` elements belong to
     /// neighbouring outputs.
     #[cfg(feature = "gpu")]
     pub fn outer_width(&self) -> u32 {
         if self.form == (Form::Reduce { inner_fast: false }) { self.width() } else { 1 }
     }
 
-    /// How many groups of `width` elements an invocation takes, of a `Map` or a `Scan` side by side, of a `Reduce` in each
-    /// step of its loop: its loads are in flight together, and what it does once is shared. Long bodies and random numbers
-    /// take the registers of several groups, and a multiple of the time to compile, for nothing. Scans go through workgroup
-    /// memory, of which many or wide ones have less for each.
+    /// How many groups of `width` elements an invocation takes: in a `Map` or `Scan` side by side, in a `Reduce` in
+    /// each step of its loop. The loads of these groups are in flight together, and uniform work is done once for all.
+    /// Long bodies and random numbers get one group: several would take more registers and a multiple of the time to
+    /// compile, and gain nothing. The groups of a scan share workgroup memory, so kernels with many or wide scans get
+    /// fewer groups.
     #[cfg(feature = "gpu")]
     pub fn rounds(&self) -> u32 {
         let elements = self.insts.iter().filter(|inst| inst.level == Level::Element).count();
@@ -543,7 +550,7 @@ impl Kernel {
         if elements > TWO_ROUNDS_INSTS_MAX || self.rolled.is_some() || self.insts.iter().any(random) {
             return 1;
         }
-        // Accumulators of several components, of each level, take the registers of loads in flight.
+        // Accumulators of several components, for each level, take the registers that loads in flight would need.
         let heavy = |inst: &Inst| match &inst.op {
             InstOp::Reduce { monoid, .. } => monoid.is_moments() || *monoid == Monoid::ExpSum,
             _ => false,
@@ -563,14 +570,15 @@ impl Kernel {
 #[cfg(feature = "gpu")]
 pub const ACROSS_TILE: u32 = 32;
 
-/// Loads through views from which on a map takes one element an invocation. Four neighbours that begin anywhere lie in two
-/// groups of 16 bytes, so that a load of four reads twice as much of the cache as loads of one do.
+/// A map with at least this many loads through views takes one element an invocation. Four neighbours that begin
+/// anywhere lie in two groups of 16 bytes, so that a load of four reads twice as much from the cache as four loads of
+/// one.
 const MANY_VIEWS: usize = 4;
 
-/// A body with more instructions an element than this takes one group of elements at a time.
+/// A kernel with more instructions for each element than this takes one group of elements at a time.
 #[cfg(feature = "gpu")]
 const TWO_ROUNDS_INSTS_MAX: usize = 32;
 
-/// A reduction with more instructions an element than this takes fewer than four groups in a step.
+/// A reduction with more instructions for each element than this takes fewer than four groups in a step.
 #[cfg(feature = "gpu")]
 const FOUR_ROUNDS_INSTS_MAX: usize = 12;

@@ -1,9 +1,11 @@
-//! Library kernels: what generation does not cover. Each names its sizes; operands are dense buffers.
+//! Library kernels: the computations that are not generated from the IR. Each states its sizes; operands are dense
+//! buffers.
 //!
 //! A library's GPU side is a list of [`Pass`]es (WGSL text keyed by structure, parameters, bindings, grid);
 //! its host side is a function over host buffers. Both live in the library's own folder.
 //!
-//! Must hold: LIB-1: a family is handed its own variants only, with operands of dtypes that it computes.
+//! Must hold: LIB-1: a family of library kernels gets its own variants of [`Library`] only, with operands of dtypes
+//! that it computes.
 
 #[cfg(feature = "gpu")]
 use crate::error::Error;
@@ -16,8 +18,8 @@ use crate::kernels::{linear, scatter, sort};
 /// A library kernel with its sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Library {
-    /// `out[m, n, p] = sum_k a[m, k, p] * b[k, n, p]`, operands `[a, b, out]`, and `scratch` of the same dtype where
-    /// the terms are summed in slices; a transposed operand is stored the other way round.
+    /// `out[m, n, p] = sum_k a[m, k, p] * b[k, n, p]`, operands `[a, b, out]`, and `scratch` of the same dtype if the
+    /// terms are summed in slices. A transposed operand is stored with its first two dimensions exchanged.
     MatMul {
         /// f32 or f64.
         dtype: DType,
@@ -35,12 +37,11 @@ pub enum Library {
         transpose_b: bool,
         /// Elements from one page of `a` to the next; 0 where it is shared.
         stride_a: u32,
-        /// As `stride_a`.
+        /// As `stride_a`, for `b`.
         stride_b: u32,
     },
-    /// The stable sorting permutation (u32, 0-based) of lines, operands `[keys, out]`, and `scratch` where lines are
-    /// long: element
-    /// `(a, i, b)` of `before x len x after` lies at `a + before * (i + len * b)`. NaN is greatest.
+    /// The stable sorting permutation (u32, 0-based) of lines, operands `[keys, out]`, and `scratch` if lines are long.
+    /// Element `(a, i, b)` of `before x len x after` lies at `a + before * (i + len * b)`. NaN is greatest.
     ArgSort {
         /// Type of the keys.
         dtype: DType,
@@ -50,13 +51,13 @@ pub enum Library {
         len: u32,
         /// Lines beyond `before`.
         after: u32,
-        /// Greatest first; equal keys keep their order; NaN first.
+        /// Whether the greatest keys, and NaN before them, come first. Equal keys keep their order.
         descending: bool,
     },
-    /// `out[index] = value`, the last of duplicates wins; operands `[out (holds the base), index, value, winner]`:
-    /// winner is scratch, one u32 an element of out's indexed extent, unless one value is for all. Elements outside
-    /// fault and are skipped.
-    /// With `before`/`after` other than 1 it assigns along a dimension: `out[a, index[i], b] = value[a, i, b]`.
+    /// `out[index] = value`; of equal indices, the last one wins. Operands `[out (holds the base), index, value,
+    /// winner]`: winner is scratch, one u32 for each element of out's indexed extent, and absent if `scalar_value`. An
+    /// index outside of the extent sets the fault word, and its value is not written. With `before`/`after` other than
+    /// 1 it assigns along a dimension: `out[a, index[i], b] = value[a, i, b]`.
     AssignIndex {
         /// Type of out and value.
         dtype: DType,
@@ -70,13 +71,13 @@ pub enum Library {
         after: u32,
         /// Number of indices.
         count: u32,
-        /// The value is one element for all.
+        /// Whether the value is one element for all indices.
         scalar_value: bool,
     },
     /// A factorisation or a triangular system of each page, laid out as `LinearOp` says: operands `[a, out]`, or
     /// `[a, b, out]` for a system, and `scratch`.
     Linear {
-        /// What is computed.
+        /// The factorisation, or the kind of system.
         op: LinearOp,
         /// f32 or f64.
         dtype: DType,
@@ -91,10 +92,10 @@ pub enum Library {
         /// Elements from one page of `a` to the next; 0 where it is shared.
         stride_a: u32,
     },
-    /// Fourier transforms of lines along a dimension, operands `[x, out]`, or `[re, im, out]` where the parts come
-    /// apart, and `scratch` of the same dtype where lines take several passes. Element `(a, i, b)` lies at
-    /// `a + before * (i + extent * b)`, where `extent` is `given` for the argument; imaginary parts that are together
-    /// with real ones lie behind them all.
+    /// Fourier transforms of lines along a dimension, operands `[x, out]`, or `[re, im, out]` if real and imaginary
+    /// parts are separate arguments, and `scratch` of the same dtype if lines take several passes. Element `(a, i, b)`
+    /// lies at `a + before * (i + extent * b)`, where `extent` is `given` for the argument. In a buffer with both
+    /// parts, all real parts come before all imaginary parts.
     Fourier {
         /// f32 or f64.
         dtype: DType,
@@ -104,13 +105,13 @@ pub enum Library {
         given: u32,
         /// Lines beyond `before`.
         after: u32,
-        /// The transform. Kernels read `before` instead of its `dim`.
+        /// The transform. Kernels ignore its `dim`; `before` says which dimension is meant.
         fourier: Fourier,
     },
 }
 
 impl Library {
-    /// Which library kernel it is; its facts stand with those of ops.
+    /// The op that names this library kernel in the table of facts.
     pub fn op(&self) -> LibraryOp {
         match *self {
             Library::MatMul { .. } => LibraryOp::MatMul,
@@ -121,7 +122,7 @@ impl Library {
         }
     }
 
-    /// Elements that it writes of an output of so many.
+    /// How many elements the kernel writes, of an output that has `elements`.
     pub fn elements_written(&self, elements: u64) -> u64 {
         match *self {
             Library::AssignIndex { before, after, count, .. } => before as u64 * after as u64 * count as u64,
@@ -131,7 +132,7 @@ impl Library {
         }
     }
 
-    /// For labels and `explain()`.
+    /// The name for labels and `explain()`.
     pub fn name(&self) -> &'static str {
         self.op().facts().name
     }
@@ -174,17 +175,17 @@ pub struct Pass {
     pub wgsl: String,
     /// Parameter words.
     pub params: Vec<u32>,
-    /// Which of the launch's operands are bound.
+    /// The numbers of the launch's operands that are bound.
     pub operands: Vec<u16>,
-    /// Whether fault words are bound last.
+    /// Whether fault words are bound, after the operands.
     pub faults: bool,
     /// Workgroups.
     pub grid: [u32; 3],
 }
 
-/// The passes of a library kernel on a GPU whose operands have so many `segments` of `1 << segment_shift` elements.
-/// Parameter word 0 of a pass with `faults` is its fault word's number: `passes` leaves 0, the device puts
-/// `params[0]` of the launch there.
+/// The passes of a library kernel on a GPU. Operand `n` has `segments[n]` segments of `1 << segment_shift` elements.
+/// Parameter word 0 of a pass with `faults` is its fault word's number: `passes` leaves 0, the device puts `params[0]`
+/// of the launch there.
 ///
 /// # Errors
 /// `ErrorKind::Unsupported` for sizes and segments that the kernel does not cover.

@@ -1,6 +1,6 @@
 //! The printed form of the kernel IR, for dumps, snapshots and messages of the verifier.
 //!
-//! One line an operand, an instruction and a store: `%3 f32 element = add %1 %2`; `@1[%4] <- %3 if %5`.
+//! Each operand, each instruction and each store is one line: `%3 f32 element = add %1 %2`; `@1[%4] <- %3 if %5`.
 
 use super::ir::{Access, Form, IndexCompare, IndexOp, InstOp, Kernel, Level, Lines, Operand, Run, Store, Val};
 use crate::graph::Dist;

@@ -1,26 +1,26 @@
-//! A short list of values that take long to make: those that were used last stay.
+//! A cache of the most recently used values, for few values that take long to make.
 //!
-//! In: keys. Out: values, made where they are not known. Must hold: a value is made outside of the list's lock, so that no
-//! thread waits for a value that another one makes.
+//! In: keys. Out: values, made if the cache does not hold them. Must hold: a value is made while the cache is not
+//! locked, so that no thread waits for a value that another thread makes.
 
 use parking_lot::Mutex;
 use std::fmt;
 
-/// The values that were used last.
+/// A cache of at most `MAX` values, from which the least recently used one is dropped.
 pub(crate) struct Recent<K, V, const MAX: usize> {
-    /// The latest first.
+    /// The most recently used entry comes first.
     entries: Mutex<Vec<(K, V)>>,
 }
 
 impl<K, V: Clone, const MAX: usize> Recent<K, V, MAX> {
-    /// The value whose key is meant, or else the one that `make` makes, which joins the list.
+    /// Returns the value whose key `is_meant` accepts. If there is none, adds the entry that `make` returns.
     pub fn get_or_make(&self, is_meant: impl Fn(&K) -> bool, make: impl FnOnce() -> (K, V)) -> V {
         if let Some(known) = first(&mut self.entries.lock(), &is_meant) {
             return known;
         }
         let (key, value) = make();
         let mut entries = self.entries.lock();
-        // Another thread may have made it meanwhile.
+        // Another thread may have added the value meanwhile.
         if let Some(known) = first(&mut entries, &is_meant) {
             return known;
         }
@@ -30,7 +30,7 @@ impl<K, V: Clone, const MAX: usize> Recent<K, V, MAX> {
     }
 }
 
-/// The value whose key is meant, which moves to the front.
+/// Finds the value whose key `is_meant` accepts, and moves its entry to the front.
 fn first<K, V: Clone>(entries: &mut [(K, V)], is_meant: impl Fn(&K) -> bool) -> Option<V> {
     let at = entries.iter().position(|(key, _)| is_meant(key))?;
     entries[..=at].rotate_right(1);

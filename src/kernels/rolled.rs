@@ -1,56 +1,57 @@
 //! Rolled kernels: a map whose body runs once for each turn of a loop, from one store of its state to the next.
 //!
-//! In: a kernel. Out: which of its values differ from turn to turn. The kernel loads what it carries before the first turn
-//! and stores it behind the last one; the numbers of a turn are a row of parameters.
+//! In: a kernel. Out: which of its values differ from turn to turn. The kernel loads its carried values before the
+//! first turn and stores them after the last one. The numbers of a turn are a row of parameters.
 //!
 //! Must hold (checked by `verify`):
-//! - IR-8: a rolled kernel is a map without faults and without loads across. What it carries is loaded at the flat index,
-//!   without a guard; it stores nothing but carried values, at the natural index.
+//! - IR-8: a rolled kernel is a map without faults and without loads across. Its carried values are loaded at the flat
+//!   index, without a guard. It stores nothing but carried values, at the natural index.
 
 use super::ir::{InstOp, Kernel, Val};
 use super::verify::arguments;
 
 /// The loop around a kernel's body.
 ///
-/// Parameter words from `rows` on are those of the first turn. Each further turn has as many words behind them, so that a
-/// launch has `rows + turns * row_words` words, and the number of turns is no part of the kernel.
+/// The parameter words from `rows` on belong to the first turn. The words of the further turns follow, as many for
+/// each, so that a launch has `rows + turns * row_words` words. The number of turns is a parameter, not part of the
+/// kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rolled {
     /// The parameter word that holds the number of turns, at least 1.
     pub turns: u32,
     /// The first parameter word of a row.
     pub rows: u32,
-    /// What goes from one turn to the next.
+    /// The values that go from one turn to the next.
     pub carries: Vec<Carry>,
 }
 
 /// A value that goes from one turn to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Carry {
-    /// Its value in a turn: a load, which reads memory before the first turn only.
+    /// The value with which a turn begins: a load, which reads memory before the first turn only.
     pub here: Val,
-    /// Its value in the next turn, and behind the last one.
+    /// The value with which the next turn begins, and which is stored after the last turn.
     pub next: Val,
 }
 
 impl Kernel {
-    /// Parameter words of a turn; none of a kernel that is not rolled.
+    /// Parameter words of a turn; 0 for a kernel that is not rolled.
     pub fn row_words(&self) -> u32 {
         self.rolled.as_ref().map_or(0, |rolled| self.params - rolled.rows)
     }
 
-    /// How often a launch with these parameter words runs the body.
+    /// How many times a launch with these parameter words runs the body.
     pub fn turns(&self, params: &[u32]) -> u32 {
         self.rolled.as_ref().map_or(1, |rolled| params[rolled.turns as usize])
     }
 
-    /// The carried value that an instruction loads, if it is such a load.
+    /// The number of the carried value that instruction `at` loads, if it is such a load.
     pub fn carried_by(&self, at: usize) -> Option<usize> {
         let carries = self.rolled.as_ref().map_or(&[][..], |rolled| &rolled.carries);
         carries.iter().position(|carry| carry.here.0 as usize == at)
     }
 
-    /// For every instruction, whether its value may differ from turn to turn.
+    /// Tells for every instruction whether its value may differ from turn to turn.
     pub fn varies(&self) -> Vec<bool> {
         let mut varies = vec![false; self.insts.len()];
         let Some(rolled) = &self.rolled else { return varies };

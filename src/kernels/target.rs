@@ -1,7 +1,7 @@
-//! What a kernel is written for: how accurate its arithmetic has to be, and what the arithmetic of the device does.
+//! The target that a kernel is written for: the demanded accuracy, and the properties of the device's arithmetic.
 //!
-//! In: what the program asked for, and what was probed when the device was opened. Out: which variant of a function the
-//! WGSL writer takes.
+//! In: the program's choice of accuracy, and the results of the probes that ran when the device was opened. Out: the
+//! variants of functions that the WGSL writer chooses.
 
 /// How accurate generated arithmetic is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -9,11 +9,11 @@ pub enum Precision {
     /// At most 4 ulp over the whole range, 16 for `erf`, `gamma` and `lgamma`; `examples/ulp.rs` measures it.
     #[default]
     Accurate,
-    /// WGSL's built-ins on a GPU, whose error is loose.
+    /// A GPU uses WGSL's built-in functions, for which WGSL guarantees little accuracy.
     Fast,
 }
 
-/// What a device's arithmetic does, probed at start.
+/// Properties of a device's arithmetic, probed when the device is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct FloatProfile {
@@ -30,7 +30,8 @@ pub struct FloatProfile {
 }
 
 impl FloatProfile {
-    /// IEEE 754 in all points but the fused multiply-add, which costs too much where no instruction does it.
+    /// IEEE 754 in all points except for the fused multiply-add, which is too slow on CPUs without an instruction for
+    /// it.
     pub const UNFUSED: FloatProfile = FloatProfile {
         fma_fused: false,
         keeps_subnormals: true,
@@ -41,7 +42,7 @@ impl FloatProfile {
     /// IEEE 754 in all points.
     #[cfg(test)]
     pub const EXACT: FloatProfile = FloatProfile { fma_fused: true, ..FloatProfile::UNFUSED };
-    /// The least that WGSL allows.
+    /// The weakest arithmetic that WGSL allows.
     #[cfg(test)]
     pub const LOOSE: FloatProfile = FloatProfile {
         fma_fused: false,

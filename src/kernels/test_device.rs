@@ -1,6 +1,7 @@
-//! The adapter that kernel tests run on, opened once, and the check of a module.
+//! The GPU device on which kernel tests run, opened once, and a validator of WGSL modules.
 //!
-//! Without an adapter [`open`] is `None` and a test says that it is skipped; with `TIDEMILL_REQUIRE_GPU=1` it fails.
+//! Without an adapter, [`open`] returns `None` and prints that the test is skipped; with `TIDEMILL_REQUIRE_GPU=1` it
+//! panics.
 
 use std::sync::OnceLock;
 
@@ -8,15 +9,15 @@ use std::sync::OnceLock;
 pub(crate) struct TestDevice {
     pub(crate) device: wgpu::Device,
     pub(crate) queue: wgpu::Queue,
-    /// Whether it has f64.
+    /// Whether shaders may use f64.
     pub(crate) f64: bool,
-    /// Whether it has 64-bit integers.
+    /// Whether shaders may use 64-bit integers.
     pub(crate) i64: bool,
     /// Storage buffers that a kernel may bind.
     pub(crate) bindings_max: u32,
 }
 
-/// The adapter that tests run on.
+/// The device of the default adapter.
 pub(crate) fn open() -> Option<&'static TestDevice> {
     static DEVICE: OnceLock<Option<TestDevice>> = OnceLock::new();
     let device = DEVICE.get_or_init(open_first).as_ref();
@@ -40,7 +41,7 @@ fn open_first() -> Option<TestDevice> {
     Some(TestDevice { device, queue, f64, i64, bindings_max })
 }
 
-/// Checks a module as a device would.
+/// Parses and validates a WGSL module, as a device does. Panics if it is not valid.
 pub(crate) fn validate(text: &str) {
     use wgpu::naga::valid::{Capabilities, ValidationFlags, Validator};
     let module = wgpu::naga::front::wgsl::parse_str(text)

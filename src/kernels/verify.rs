@@ -1,4 +1,4 @@
-//! The verifier of the kernel IR: what the WGSL writer and the host evaluator rely on.
+//! The verifier of the kernel IR. It checks what the WGSL writer and the host evaluator rely on.
 //!
 //! In: a kernel. Out: the first invariant (IR-1 to IR-8 of `kernels::ir`) that it breaks, with the instruction.
 
@@ -8,7 +8,7 @@ use crate::graph::{DType, Dist, ElementOp};
 /// Checks IR-1 to IR-8.
 ///
 /// # Errors
-/// The invariant's ID, what breaks it and the printed kernel.
+/// The ID of the first broken invariant, what breaks it, and the printed kernel.
 pub fn verify(kernel: &Kernel) -> Result<(), String> {
     let check = || -> Result<(), String> {
         operands(kernel)?;
@@ -24,7 +24,7 @@ pub fn verify(kernel: &Kernel) -> Result<(), String> {
     check().map_err(|error| format!("{error}\n{kernel}"))
 }
 
-/// The level of something that depends on both: `None` where a form has none.
+/// The level of a value that depends on values of both levels. `None` if the form allows no such value.
 pub fn join(form: Form, a: Level, b: Level) -> Option<Level> {
     match (a, b) {
         (Level::Element, Level::Reduced) | (Level::Reduced, Level::Element) if matches!(form, Form::Line(_)) => {
@@ -57,10 +57,10 @@ fn operands(kernel: &Kernel) -> Result<(), String> {
     )
 }
 
-/// The level of an instruction that stands behind those of a kernel, for tests that write kernels.
+/// The level of an instruction that is appended to a kernel, for tests that write kernels.
 ///
 /// # Panics
-/// Where its arguments have levels that do not join.
+/// Panics if the arguments have levels that do not join.
 #[cfg(test)]
 pub fn level_behind(kernel: &Kernel, op: &InstOp) -> Level {
     match op {
@@ -104,13 +104,13 @@ fn instruction(kernel: &Kernel, number: usize) -> Result<(), String> {
     dtype(kernel, inst)
 }
 
-/// IR-1.
+/// IR-1: checks that a value is none of a `Require`.
 fn has_value(kernel: &Kernel, val: Val) -> Result<(), String> {
     let has = !matches!(kernel.inst(val).op, InstOp::Require { .. });
     need(has, || format!("IR-1: {val} is a requirement, which has no value"))
 }
 
-/// IR-2.
+/// IR-2 for instructions.
 fn level(kernel: &Kernel, inst: &Inst, args: &[Val]) -> Result<(), String> {
     let mut joined = Level::Uniform;
     for arg in args {
@@ -131,7 +131,7 @@ fn level(kernel: &Kernel, inst: &Inst, args: &[Val]) -> Result<(), String> {
     need(inst.level == wanted, || format!("IR-2: the level is {} but the arguments imply {wanted}", inst.level))
 }
 
-/// IR-3.
+/// IR-3, and that only kernels with fault words check (IR-4), and that loads across fit the form (IR-5).
 fn slots(kernel: &Kernel, inst: &Inst) -> Result<(), String> {
     let lies = |first: u32, words: u32| {
         need(first >= HEADER_WORDS && first + words <= kernel.params, || {
@@ -154,7 +154,7 @@ fn slots(kernel: &Kernel, inst: &Inst) -> Result<(), String> {
     }
 }
 
-/// IR-5.
+/// IR-5: checks that the form has such an instruction.
 fn form(kernel: &Kernel, inst: &Inst) -> Result<(), String> {
     let fits = match inst.op {
         InstOp::Flat => matches!(kernel.form, Form::Map | Form::Line(_)),
@@ -303,7 +303,7 @@ fn store(kernel: &Kernel, store: &Store) -> Result<(), String> {
     }
 }
 
-/// IR-6: tiled operands are touched at the flat index only.
+/// IR-6: checks that tiled operands are accessed at the flat index only.
 fn tiled(kernel: &Kernel) -> Result<(), String> {
     let is_tiled = |operand: u16| kernel.operands[operand as usize].tiled;
     for (number, inst) in kernel.insts.iter().enumerate() {
@@ -323,7 +323,7 @@ fn tiled(kernel: &Kernel) -> Result<(), String> {
     Ok(())
 }
 
-/// IR-8.
+/// IR-8 (`rolled.rs`).
 fn rolled(kernel: &Kernel) -> Result<(), String> {
     let Some(rolled) = &kernel.rolled else { return Ok(()) };
     need(kernel.form == Form::Map && !kernel.faults && kernel.across().is_none(), || {

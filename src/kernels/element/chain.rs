@@ -1,4 +1,4 @@
-//! Chains of arithmetic on floats: ops of which each takes the result of the one before, done in one pass over memory.
+//! Chains of arithmetic on floats: ops that each take the result of the one before, done in one pass over memory.
 //!
 //! In: the elements that a chain begins with, its steps with their operands, and where the results go. Out: the results.
 //! A group of vectors goes through all steps in registers, so that a chain reads each of its operands once and writes
@@ -12,7 +12,7 @@ use crate::graph::{DType, ElementOp};
 /// The most steps of a chain.
 pub const STEPS_MAX: usize = 16;
 
-/// What becomes of the value so far, `v`, and the step's operand, `x`.
+/// A step of a chain, which combines the value so far, `v`, with the step's operand, `x`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChainOp {
     /// `v + x`
@@ -30,7 +30,8 @@ pub enum ChainOp {
 }
 
 impl ChainOp {
-    /// The step of an op of two arguments, of which the value so far is the second if `is_second`.
+    /// The step for an op of two arguments. The value so far is the second argument if `is_second`, otherwise the
+    /// first.
     pub fn of(op: ElementOp, dtype: DType, is_second: bool) -> Option<ChainOp> {
         if !dtype.is_float() {
             return None;
@@ -50,19 +51,19 @@ impl ChainOp {
     }
 }
 
-/// What a chain begins with, or the operand of a step.
+/// The value with which a chain begins, or the operand of a step.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// Elements in memory.
     Block(*const u8),
-    /// The same number for all lanes, as the bits of the dtype.
+    /// A number that is the same for all lanes, as bits of the dtype.
     Number(u64),
 }
 
 /// `out[i] = first[i]` after all steps, for `n` lanes of f32 or f64.
 ///
 /// # Safety
-/// Blocks and `out` hold `n` elements of the dtype, aligned to it. Where `out` overlaps a block, both begin at the same
+/// Blocks and `out` hold `n` elements of the dtype, aligned to it. If `out` overlaps a block, both begin at the same
 /// address.
 pub unsafe fn run(dtype: DType, first: Source, steps: &[(ChainOp, Source)], out: *mut u8, n: usize) {
     // SAFETY: the caller's promise.
@@ -76,7 +77,7 @@ pub unsafe fn run(dtype: DType, first: Source, steps: &[(ChainOp, Source)], out:
 }
 
 unsafe fn dispatch<T: Real>(first: Source, steps: &[(ChainOp, Source)], out: *mut T, n: usize) {
-    // SAFETY: the caller's promise; the instruction sets are looked up.
+    // SAFETY: the caller's promise; an instruction set is used only if the CPU has it.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         {
@@ -105,7 +106,7 @@ unsafe fn on_avx2<T: Real>(first: Source, steps: &[(ChainOp, Source)], out: *mut
     unsafe { lanes::<T::Avx2>(first, steps, out, n) }
 }
 
-/// All lanes: groups of vectors, smaller groups, then what is left.
+/// Computes all lanes: groups of vectors, then smaller groups, then a part of a vector.
 #[inline(always)]
 unsafe fn lanes<V: Vector>(first: Source, steps: &[(ChainOp, Source)], out: *mut V::Real, n: usize) {
     /// Vectors that go through the steps together.
@@ -117,7 +118,7 @@ unsafe fn lanes<V: Vector>(first: Source, steps: &[(ChainOp, Source)], out: *mut
             group::<V, GROUP>(first, steps, out, at, V::COUNT);
             at += GROUP * V::COUNT;
         }
-        // At most seven vectors are left, and a part of one.
+        // At most seven vectors and a part of one are left.
         if at + 4 * V::COUNT <= n {
             group::<V, 4>(first, steps, out, at, V::COUNT);
             at += 4 * V::COUNT;
@@ -134,7 +135,8 @@ unsafe fn lanes<V: Vector>(first: Source, steps: &[(ChainOp, Source)], out: *mut
     }
 }
 
-/// `N` vectors from lane `at` on; of a single vector, only `count` lanes are read and written.
+/// Computes `N` vectors from lane `at` on. If `N` is 1, only the first `count` lanes of the vector are read and
+/// written.
 #[inline(always)]
 unsafe fn group<V: Vector, const N: usize>(
     first: Source,
@@ -204,14 +206,14 @@ trait Real: Copy + 'static {
     fn of(bits: u64) -> Self;
 }
 
-/// A vector of numbers. Its functions are called where its instruction set is there, with addresses of as many numbers
-/// as they read or write.
+/// A vector of numbers. Callers of its functions guarantee that the CPU has the instruction set, and that addresses
+/// point to as many numbers as the function reads or writes.
 trait Vector: Copy {
     type Real: Real;
     const COUNT: usize;
     unsafe fn load(from: *const Self::Real) -> Self;
     unsafe fn store(to: *mut Self::Real, v: Self);
-    /// The first `count` lanes, of a vector that has more. The other lanes are 0.
+    /// Loads the first `count` lanes. The other lanes are 0.
     #[inline(always)]
     unsafe fn load_some(from: *const Self::Real, count: usize) -> Self {
         let mut lanes = [Self::Real::ZERO; LANES_MAX];
@@ -433,7 +435,7 @@ mod tests {
         }
     }
 
-    /// The same bits; any NaN is as good as another.
+    /// Whether all elements have the same bits, or are both NaN.
     fn is_same(dtype: DType, a: &[u8], b: &[u8]) -> bool {
         let width = dtype.bytes();
         a.chunks(width).zip(b.chunks(width)).all(|(a, b)| {

@@ -1,6 +1,6 @@
-//! Runs one compute module over buffers, for tests: `main` with the buffers as bindings 0, 1, .. of group 0.
+//! Runs one compute module over buffers, for tests. The buffers are bindings 0, 1, .. of group 0.
 //!
-//! Where the device comes from, and what happens without one, is `kernels::test_device`'s.
+//! `kernels::test_device` opens the device, and says what happens if there is none.
 
 use crate::graph::DType;
 use crate::host_buffer::HostBuffer;
@@ -10,7 +10,7 @@ use crate::kernels::test_device::{self, TestDevice};
 /// A device to test on.
 pub(crate) type Gpu = TestDevice;
 
-/// The adapter that tests run on.
+/// The device on which tests run.
 pub(crate) fn gpu() -> Option<&'static Gpu> {
     test_device::open()
 }

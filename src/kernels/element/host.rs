@@ -4,9 +4,9 @@
 //! for a scalar on either side. Ops of three operands, and those with a rare slow case, cut blocks into pieces of `PIECE`
 //! elements: a scalar is spread over a piece once, so that one loop serves blocks and scalars.
 //!
-//! Must hold: ELEM-1: arguments are as many as the op's arity and of a dtype that its rule yields; blocks are
-//! 64-byte aligned and hold at least `n` elements. ELEM-3: the result of an element does not depend on where in a
-//! block it stands.
+//! Must hold: ELEM-1: there are as many arguments as the op's arity says, with dtypes that its rule yields; blocks are
+//! 64-byte aligned and hold at least `n` elements. ELEM-3: the result for an element does not depend on its place in a
+//! block.
 
 use super::host_cast;
 use super::loops::{self, Binary, Ternary, Unary};
@@ -20,14 +20,14 @@ use std::mem::MaybeUninit;
 pub enum HostArg<'a> {
     /// Elements in memory, 64-byte aligned.
     Block(&'a [u8]),
-    /// The same number everywhere.
+    /// A number that is the same for all elements.
     Scalar(Scalar),
 }
 
-/// Elements that are worked on at a time: a scalar's piece stays in the first cache.
+/// Elements that are computed at a time. A piece that repeats a scalar stays in the first-level cache.
 const PIECE: usize = 512;
 
-/// A type that a block's memory is read as; bools are their bytes, 0 or 1.
+/// A type as which a block's memory is read. Bools are read as bytes of 0 or 1.
 pub(super) trait Stored: Copy + 'static {
     fn of(scalar: Scalar) -> Self;
 }
@@ -46,7 +46,7 @@ macro_rules! stored {
 }
 stored!(f32 => F32, f64 => F64, u8 => U8 | Bool, i32 => I32, u32 => U32, i64 => I64);
 
-/// Memory for a scalar that is spread over a piece; written only where there is one.
+/// Memory for a scalar that is repeated in a piece. It is written only if an argument is a scalar.
 type Spread<T> = [MaybeUninit<T>; PIECE];
 
 const fn spread<T: Copy>() -> Spread<T> {
@@ -57,7 +57,7 @@ const fn spread<T: Copy>() -> Spread<T> {
 #[derive(Clone, Copy)]
 enum Pieces<'a, T> {
     Block(&'a [T]),
-    /// The same piece again and again.
+    /// One piece, filled with the scalar, which serves for all pieces.
     Scalar(&'a [T]),
 }
 
@@ -89,7 +89,7 @@ pub(super) fn typed<T: Stored>(bytes: &[u8], n: usize) -> &[T] {
     unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), n) }
 }
 
-/// The first `n` elements of a block, to be written.
+/// The first `n` elements of a block, for writing.
 pub(super) fn typed_mut<T: Stored>(bytes: &mut [u8], n: usize) -> &mut [T] {
     check_block::<T>(bytes.as_ptr(), bytes.len(), n);
     // SAFETY: as in `typed`, and the bytes are borrowed exclusively.
@@ -199,7 +199,8 @@ impl Call<'_, '_> {
     }
 }
 
-// Each of these makes a zero-sized type that calls the row's function, for the loops to be compiled around.
+// Each of these macros makes a zero-sized type that calls the row's function, so that the loops are compiled for that
+// function.
 
 macro_rules! map1 {
     ($call:ident, $a:ty, $r:ty, |$x:ident| $value:expr) => {{
@@ -414,17 +415,18 @@ macro_rules! derive_apply {
 }
 op_table! { derive_apply }
 
-/// `out[i] = op(args[0][i], ..)` for `n` elements. Arguments have dtype `input` (but the mask of `Select`, which is
-/// bool), the result has dtype `output`: the input's, bool for tests, comparisons and logic, `Cast`'s target.
+/// `out[i] = op(args[0][i], ..)` for `n` elements. Arguments have dtype `input` (except the mask of `Select`, which is
+/// bool). The result has dtype `output`: bool for tests, comparisons and logic, the target for `Cast`, otherwise that
+/// of the input.
 ///
 /// # Panics
-/// ELEM-1, where the arguments are not what the op's rule yields.
+/// ELEM-1, if the arguments do not fit the op's rule.
 pub fn apply(op: ElementOp, input: DType, output: DType, args: &[HostArg<'_>], out: &mut [u8], n: usize) {
     assert!(args.len() == op.arity(), "ELEM-1: {} of {} arguments", op.name(), args.len());
     dispatch(Call { op, input, output, args, out, n });
 }
 
-/// The op of single numbers: the same bits as [`apply`]'s.
+/// Applies the op to single numbers, with the same bits as [`apply`].
 ///
 /// # Panics
 /// As [`apply`].

@@ -5,7 +5,8 @@ use super::loops::Unary;
 use crate::graph::DType;
 use crate::graph::semantics::arithmetic::round;
 
-/// `R::from(x)`: to integers by rounding half away from zero and saturating, NaN to 0.
+/// The conversion of a number to type `R`. Floats become integers by rounding half away from zero and saturating; NaN
+/// becomes 0.
 trait CastTo<R> {
     fn cast_to(self) -> R;
 }
@@ -43,7 +44,7 @@ impl<A: CastTo<R>, R> Unary<A, R> for To {
     }
 }
 
-/// To a bool, stored as 0 or 1: whether it is not zero; NaN is not.
+/// A cast to bool, stored as 0 or 1: 1 for numbers that are not zero, and 0 for NaN.
 struct ToBool;
 
 impl<A: PartialEq + Default> Unary<A, u8> for ToBool {
@@ -71,7 +72,7 @@ pub(super) fn run(call: &mut Call<'_, '_>) {
     match call.input {
         DType::F32 => from!(f32),
         DType::F64 => from!(f64),
-        // A bool's byte is 0 or 1, which is the number it stands for.
+        // A bool's byte is 0 or 1, so it can be read as a number.
         DType::Bool | DType::U8 => from!(u8),
         DType::I32 => from!(i32),
         DType::U32 => from!(u32),

@@ -1,7 +1,7 @@
-//! The loops that host blocks run in, compiled once for each instruction set and chosen when they are called.
+//! The loops over host blocks. They are compiled once for each instruction set, and chosen when they are called.
 //!
-//! Must hold: ELEM-2: the functions they call are `#[inline(always)]`, so that they are compiled for the loop's
-//! instruction set and become vectors.
+//! Must hold: ELEM-2: the functions that they call are `#[inline(always)]`, so that they are compiled for the loop's
+//! instruction set and vectorised.
 
 use multiversion::multiversion;
 
@@ -31,7 +31,7 @@ pub(crate) fn unary<A: Copy, R, O: Unary<A, R>>(a: &[A], out: &mut [R]) {
     }
 }
 
-/// Whether `f(a[i])` is true of any element.
+/// Whether `f(a[i])` is true for any element.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
 pub(crate) fn any<A: Copy, O: Unary<A, bool>>(a: &[A]) -> bool {
     let mut found = false;
@@ -41,7 +41,7 @@ pub(crate) fn any<A: Copy, O: Unary<A, bool>>(a: &[A]) -> bool {
     found
 }
 
-/// `out[i] = f(a[i], b[i])`; an argument of one element stands for all.
+/// `out[i] = f(a[i], b[i])`. An argument of one element is used for all results.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
 pub(crate) fn binary<A: Copy, R, O: Binary<A, R>>(a: &[A], b: &[A], out: &mut [R]) {
     match (a, b) {
@@ -64,7 +64,7 @@ pub(crate) fn binary<A: Copy, R, O: Binary<A, R>>(a: &[A], b: &[A], out: &mut [R
     }
 }
 
-/// Whether `f(a[i], b[i])` is true of any pair.
+/// Whether `f(a[i], b[i])` is true for any pair.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
 pub(crate) fn any_pair<A: Copy, O: Binary<A, bool>>(a: &[A], b: &[A]) -> bool {
     let mut found = false;

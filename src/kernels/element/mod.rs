@@ -1,7 +1,7 @@
-//! Elementwise ops made runnable: the op table's semantic functions as host loops and as WGSL.
+//! Runs elementwise ops: turns the semantic functions of the op table into host loops and into WGSL.
 //!
-//! In: an op, dtypes and arguments. Out: computed blocks ([`host`]) or shader text ([`wgsl`]). What an op means
-//! stands in `graph::semantics`, and beside numbers of another class in `graph::mixed` and `graph::wide`; here is how it is run.
+//! In: an op, dtypes and arguments. Out: computed blocks ([`host`]) or shader text ([`wgsl`]). The meaning of ops
+//! stands in `graph::semantics`; of ops with a number of another class, in `graph::mixed` and `graph::wide`.
 
 pub(crate) mod chain;
 pub mod host;

@@ -1,11 +1,11 @@
-//! The op table on the host: its examples, its gradients, and what blocks and scalars have in common.
+//! Tests of the op table on the host: its examples, its gradients, and that blocks and scalars give the same bits.
 
 use super::host::{HostArg, apply, apply_scalar};
 use crate::graph::table::{Example, Gradient};
 use crate::graph::{DType, ElementOp, Scalar};
 use crate::host_buffer::HostBuffer;
 
-/// What an op computes in, given an example's dtype: logic works on bools alone.
+/// The dtype of an op's result, given an example's dtype.
 fn output_of(op: ElementOp, input: DType) -> DType {
     let arg = crate::graph::ArgType { dtype: input, weak: false, scalar: false };
     let mut args = vec![arg; op.arity()];
@@ -19,7 +19,7 @@ fn scalars(op: ElementOp, dtype: DType, args: &[f64]) -> Vec<Scalar> {
     let typed = |(n, &value): (usize, &f64)| {
         let to = if op == ElementOp::Select && n == 0 { DType::Bool } else { dtype };
         match to {
-            // Exact: the examples' i64 are powers of two.
+            // This is exact, because the examples' i64 are powers of two.
             DType::I64 => Scalar::I64(value as i64),
             _ => Scalar::F64(value).cast(to),
         }
@@ -50,7 +50,7 @@ fn every_example_of_the_table_holds() {
         for example in op.info().examples {
             check(op, example.dtype, example, example.expected, 1e-15);
             let narrow = example.args.iter().chain([&example.expected]).all(|v| {
-                // What a single can't hold, or holds as another number, would ask another question.
+                // An f32 holds some arguments not at all or as another number, for which the example says nothing.
                 !v.is_finite() || *v == 0.0 || (*v as f32) as f64 == *v || (v.abs() < 1e3 && v.abs() > 1e-3)
             });
             if example.dtype == DType::F64 && narrow && example.args != [0.49999999999999994] {
@@ -109,7 +109,7 @@ fn every_gradient_agrees_with_finite_differences() {
     }
 }
 
-/// Values of every kind, of a dtype.
+/// Values of every kind, for a dtype.
 fn values(dtype: DType, n: usize, seed: u64) -> Vec<Scalar> {
     let mut state = seed;
     (0..n)
@@ -192,11 +192,11 @@ fn casts_round_half_away_saturate_and_take_nan_to_zero() {
 
 #[test]
 fn large_angles_keep_their_precision_where_the_result_nearly_vanishes() {
-    // Found among all singles: the fraction of the quadrant is -2.9e-8.
+    // A search over all f32 found this number, which is 2.9e-8 quadrants below a multiple of the quadrant.
     let x = Scalar::F32(2.522_917_6e38);
     let sine = apply_scalar(ElementOp::Sin, DType::F32, DType::F32, &[x]).as_f64();
     assert!((sine / 4.624_949_951_738_393e-8 - 1.0).abs() < 1.5e-7, "{sine:e}");
-    // The double nearest to a multiple of pi/2.
+    // This is the f64 that is nearest to a multiple of pi/2.
     let x = Scalar::F64(6381956970095103.0 * 2f64.powi(797));
     let cosine = apply_scalar(ElementOp::Cos, DType::F64, DType::F64, &[x]).as_f64();
     assert!((cosine / -4.687_165_924_254_628e-19 - 1.0).abs() < 4e-16, "{cosine:e}");
@@ -252,7 +252,8 @@ fn the_costs_of_functions_are_of_the_order_of_their_lines() {
     for &op in ElementOp::ALL {
         let lines = super::wgsl::lines_of(op).max(1) as f64;
         let cost = op.cost().weight() as f64;
-        // Tables for hard cases, and ranges that exclude each other, are lines that few elements take.
+        // The count includes lines that few elements execute: tables for hard cases, and ranges that exclude each
+        // other.
         let is_wrong = cost > 5.0 * lines || lines > 12.0 * cost;
         wrong += is_wrong as u32;
         table += &format!("{} has {lines} lines and costs {cost}{}\n", op.name(), if is_wrong { " !" } else { "" });

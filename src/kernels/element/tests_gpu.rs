@@ -1,5 +1,4 @@
-//! The op table as WGSL: every text validates, and computes what the host computes on
-//! whatever adapter there is.
+//! Tests of the op table as WGSL: every text validates, and on the default adapter it computes what the host computes.
 
 use super::gpu_harness::{Gpu, gpu, storage_type, validate, words};
 use super::host::{HostArg, apply};
@@ -12,7 +11,7 @@ use crate::kernels::wgsl::types::typed;
 
 const PROFILE: FloatProfile = FloatProfile::LOOSE;
 
-/// One thing to test: an op on arguments of a dtype.
+/// A case: an op on arguments of a dtype.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     op: ElementOp,
@@ -97,7 +96,7 @@ fn equal_requests_give_equal_text() {
     }
 }
 
-/// Special values, then random ones of every magnitude and of a middling one.
+/// Special values, then random ones, some of every magnitude and some of middling magnitude.
 fn inputs(dtype: DType, n: usize, argument: usize) -> HostBuffer {
     let special = [
         0.0,
@@ -130,7 +129,7 @@ fn inputs(dtype: DType, n: usize, argument: usize) -> HostBuffer {
         } else if i % 2 == 0 {
             match Scalar::from_bits(dtype, state) {
                 Scalar::Bool(_) => Scalar::Bool(state & 1 == 1),
-                // Subnormals may be flushed: they have no one answer.
+                // Devices may flush subnormals to zero, so the results for them differ. Other numbers take their place.
                 Scalar::F32(x) if x.is_subnormal() => Scalar::F32(x.to_bits() as f32),
                 Scalar::F64(x) if x.is_subnormal() => Scalar::F64(x.to_bits() as f64),
                 other => other,
@@ -143,7 +142,7 @@ fn inputs(dtype: DType, n: usize, argument: usize) -> HostBuffer {
     buffer
 }
 
-/// How far apart two floats are in ulp of their type; zeros of both signs are the same.
+/// The distance of two floats in ulp of their type. Zeros of both signs are equal.
 fn ulps(a: Scalar, b: Scalar) -> f64 {
     let (x, y) = (a.as_f64(), b.as_f64());
     if x == y || (x.is_nan() && y.is_nan()) {
@@ -157,7 +156,8 @@ fn ulps(a: Scalar, b: Scalar) -> f64 {
     (x - y).abs() / 2f64.powi(exponent - mantissa)
 }
 
-/// What the host and a device may be apart: each within its bound of the truth.
+/// The most ulp between the results of the host and of a device, which may each differ from the exact result by the
+/// op's bound.
 fn bound(case: Case) -> f64 {
     match (case.op, case.output) {
         (ElementOp::Erf | ElementOp::Gamma, _) => 32.0,
@@ -188,7 +188,7 @@ fn compare(case: Case, gpu: &Gpu) -> Result<(), String> {
         let apart = ulps(here, there);
         // Near the zeros of lgamma only the absolute error is bounded.
         let near_zero = case.op == ElementOp::Lgamma && (here.as_f64() - there.as_f64()).abs() < 2e-6;
-        // A remainder that is subnormal may be flushed on the way.
+        // A device may flush a subnormal remainder to zero during the computation.
         let flushed = case.output == DType::F32 && (here.as_f64() - there.as_f64()).abs() < 1.2e-38;
         let excused = (tiny && case.output.is_float()) || flushed || near_zero;
         if apart > bound(case) && !excused {

@@ -1,8 +1,8 @@
-//! Lanes that write down what is done to them: running a semantic function on them yields WGSL.
+//! Lanes that record the operations on them: a semantic function that is called with such lanes yields WGSL.
 //!
-//! In: a function of `graph::semantics`. Out: `let` lines and the text of the result. A line is written once for
-//! each different expression, so that common parts are shared. The recording is per thread and lasts for one call of
-//! [`record`].
+//! In: a function of `graph::semantics`. Out: `let` lines and the text of the result. A line is written once for each
+//! different expression, so that common parts are shared. Each thread has its own recording, which lasts for one call
+//! of [`record`].
 //!
 //! Must hold: ELEM-4: lanes exist only inside of `record`.
 
@@ -23,11 +23,11 @@ pub(crate) enum Helper {
     MulHigh4,
     /// `tm_fmod(f32, f32) -> f32`: the exact remainder.
     Remainder,
-    /// `tm_fmod_f64(f64, f64) -> f64`, likewise.
+    /// `tm_fmod_f64(f64, f64) -> f64`: the exact remainder.
     RemainderWide,
 }
 
-/// What a recording yields.
+/// The result of a recording.
 pub(crate) struct Recording {
     /// `let` lines, in order.
     pub lines: Vec<String>,
@@ -53,7 +53,7 @@ fn with<R>(f: impl FnOnce(&mut Recorder) -> R) -> R {
     RECORDER.with(|cell| f(cell.borrow_mut().as_mut().expect("ELEM-4: a traced lane outside of a recording")))
 }
 
-/// Runs `f` on lanes of `width` elements; it returns the lanes whose values are wanted.
+/// Records `f` on lanes of `width` elements. `f` returns the numbers of the lanes that are results.
 pub(crate) fn record(width: u32, f: impl FnOnce() -> Vec<u32>) -> Recording {
     let fresh =
         Recorder { width, texts: Vec::new(), known: FxHashMap::default(), lines: Vec::new(), helpers: BTreeSet::new() };
@@ -112,13 +112,13 @@ pub(crate) fn width() -> u32 {
     with(|r| r.width)
 }
 
-/// Notes that a helper is called.
+/// Records that a helper is called.
 pub(crate) fn need(helper: Helper) {
     with(|r| r.helpers.insert(helper));
 }
 
 impl<K: Kind> Traced<K> {
-    /// A value that stands for a text as it is: an argument or a constant.
+    /// A value whose text is given: an argument or a constant.
     pub(crate) fn named(text: String) -> Traced<K> {
         with(|r| {
             if let Some(&id) = r.known.get(&text) {
@@ -131,7 +131,7 @@ impl<K: Kind> Traced<K> {
         })
     }
 
-    /// A constant in all lanes.
+    /// A constant, repeated in all lanes.
     pub(crate) fn constant(text: &str) -> Traced<K> {
         if with(|r| r.width) == 1 {
             Traced::named(text.to_string())
@@ -140,7 +140,7 @@ impl<K: Kind> Traced<K> {
         }
     }
 
-    /// A new line with this expression, or the line that has it already.
+    /// The value of a line with this expression. The line is new if none has the expression yet.
     pub(crate) fn line(expression: String) -> Traced<K> {
         with(|r| {
             if let Some(&id) = r.known.get(&expression) {
@@ -170,12 +170,12 @@ impl<K: Kind> Traced<K> {
         Traced::line(format!("bitcast<{}>({})", type_name::<T>(), self.text()))
     }
 
-    /// Converted by WGSL's rules.
+    /// The value converted to another kind by WGSL's rules.
     pub(crate) fn convert<T: Kind>(self) -> Traced<T> {
         Traced::line(format!("{}({})", type_name::<T>(), self.text()))
     }
 
-    /// The same text taken for another kind of the same WGSL type.
+    /// The same value as another kind that has the same WGSL type.
     pub(crate) fn as_kind<T: Kind>(self) -> Traced<T> {
         Traced(self.0, PhantomData)
     }

@@ -1,7 +1,7 @@
-//! Recorded numbers: how the lanes' arithmetic is spelt in WGSL.
+//! Recorded numbers: the WGSL spelling of the lanes' arithmetic.
 //!
-//! Must hold: ELEM-5: infinities, NaN and their tests are written by bits where the type has them, since compilers
-//! may assume that there are none.
+//! Must hold: ELEM-5: infinities, NaN, and tests for them are written by their bits, because compilers may assume that
+//! floats are finite.
 
 use super::trace::{F32, F64, Helper, I32, I64, Kind, Traced, Truth, U8, U32, U64, need, width};
 use crate::graph::semantics::{Bits, Float, Lane, Whole};
@@ -42,7 +42,7 @@ prefix! {
     Not not "~" for U32 U64;
 }
 
-/// A shift count in all lanes.
+/// A shift count, repeated in all lanes.
 fn count(n: u32) -> Traced<U32> {
     Traced::constant(&format!("{n}u"))
 }
@@ -114,7 +114,7 @@ impl Bits for Traced<U64> {
         self.infix("*", other)
     }
     fn times_high(self, other: Traced<U64>) -> Traced<U64> {
-        // Of 32-bit halves; no sum of them overflows.
+        // The product is made of 32-bit halves. No sum of partial products overflows.
         let mask = Self::word(0xffff_ffff);
         let (a, b, c, d) = (self & mask, self.right(32), other & mask, other.right(32));
         let middle = b.times(c).plus(a.times(c).right(32));
@@ -166,10 +166,10 @@ macro_rules! float_methods {
     };
 }
 
-/// 1.5 * 2^23, and its bits: a sum with it has an ulp of 1, so that small integers stand in its low bits.
+/// 1.5 * 2^23. A sum with it has an ulp of 1, so that its low bits hold a small integer.
 const MAGIC: f64 = 12_582_912.0;
 const MAGIC_BITS: u64 = 0x4b40_0000;
-/// The same of f64: 1.5 * 2^52.
+/// The same number for f64: 1.5 * 2^52.
 const MAGIC_WIDE: f64 = 6_755_399_441_055_744.0;
 const MAGIC_WIDE_BITS: u64 = 0x4338 << 48;
 
@@ -190,7 +190,8 @@ impl Float for Traced<F32> {
         self.call("trunc")
     }
     fn small_to_bits(self) -> Traced<U32> {
-        // The sum's ulp is 1. A conversion would be slow on GPUs, and naga clamps its operand besides.
+        // The sum's ulp is 1 (see [`MAGIC`]). A conversion would be slow on GPUs, and naga would clamp its operand in
+        // addition.
         Bits::minus(self.low_bits_plus(0.0), Bits::word(MAGIC_BITS))
     }
     fn low_bits_plus(self, more: f64) -> Traced<U32> {
@@ -247,7 +248,7 @@ impl Float for Traced<F64> {
     }
     float_methods!();
     fn truncated(self) -> Traced<F64> {
-        // On some processors Mesa's software adapter (22.3) leaves large f64 with a fraction as they are in `trunc`.
+        // On some processors, `trunc` of Mesa's software adapter (22.3) does not change large f64 that have a fraction.
         Self::select(self.less(Self::lit(0.0)), self.round_up(), self.round_down())
     }
     fn small_to_bits(self) -> Traced<U64> {
@@ -285,7 +286,8 @@ impl Float for Traced<F64> {
         self.with_sign_of(sign())
     }
     fn less_part(self, factor: Traced<F64>, constant: Traced<F64>) -> Traced<F64> {
-        // NVIDIA's compiler gathers parts of f64 constants that are written as products and differences, not in `fma`.
+        // NVIDIA's compiler merges the parts of f64 constants if the expression is a product and a difference, but not
+        // if it is an `fma`.
         Traced::line(format!("fma(-({}), {}, {})", factor.text(), constant.text(), self.text()))
     }
     fn with_sign_of(self, sign: Traced<F64>) -> Traced<F64> {
@@ -376,7 +378,8 @@ impl Whole for Traced<I32> {
     }
     whole_wrapping!();
     fn times_saturating(self, other: Traced<I32>) -> Traced<I32> {
-        // Of the magnitudes as unsigned numbers, whose product fits if it is at most 2^31 - 1, or 2^31 if negative.
+        // Multiplies the magnitudes as unsigned numbers. The product fits if it is at most 2^31 - 1, or 2^31 if
+        // negative.
         let zero = Self::whole(0);
         let magnitude = |x: Traced<I32>| Self::select(x.less(zero), zero.minus(x), x).bitcast::<U32>();
         let (a, b) = (magnitude(self), magnitude(other));
@@ -408,8 +411,8 @@ impl Whole for Traced<I64> {
     }
     whole_wrapping!();
     fn times_saturating(self, other: Traced<I64>) -> Traced<I64> {
-        // The wrapped product divides back to the factor if and only if nothing was lost; -1 and 0 are apart, since
-        // the quotient by them may not be formed.
+        // The product did not overflow if and only if the wrapped product, divided by one factor, gives the other.
+        // Factors -1 and 0 are handled separately, because WGSL does not define every quotient by them.
         let (zero, minus_one) = (Self::whole(0), Self::whole(-1));
         let product = self.times(other);
         let is_zero = other.same(zero);

@@ -4,8 +4,9 @@
 //! expression, and the functions that it calls. Values are `f32`, `f64`, `bool`, `u32` (for u32 and u8), `i32`,
 //! `i64`, or `vec4` of those.
 //!
-//! Must hold: ELEM-6: only what [`supports`] allows is written; functions of f64 only where there are 64-bit integers,
-//! which its bits are. ELEM-7: equal requests give equal text, so that equal kernels have equal modules.
+//! Must hold: ELEM-6: only ops that [`supports`] allows are written, and functions of f64 only if 64-bit integers, in
+//! which their bits are handled, may be used. ELEM-7: equal requests give equal text, so that equal kernels have equal
+//! modules.
 
 use super::trace::{self, F32, F64, Helper, I32, I64, Kind, Recording, Traced, Truth, U8, U32, record};
 use super::wgsl_cast;
@@ -27,17 +28,17 @@ pub struct Functions {
     texts: Vec<String>,
 }
 
-/// Which part of a row is recorded.
+/// The part of an op's row that is recorded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
-    /// The common function, and where there is one the test for the rare one.
+    /// The common function, and the test for the rare one if the row has one.
     Common,
     /// The rare function.
     Rare,
 }
 
 impl Functions {
-    /// None yet. `has_i64` says whether modules may use 64-bit integers.
+    /// No functions yet. `has_i64` says whether modules may use 64-bit integers.
     pub fn new(profile: FloatProfile, precision: Precision, has_i64: bool) -> Functions {
         Functions { profile, precision, has_i64, names: BTreeSet::new(), texts: Vec::new() }
     }
@@ -47,11 +48,12 @@ impl Functions {
         self.has_i64
     }
 
-    /// An expression for `op` over arguments that are variables (they may be named several times). Arguments have
-    /// dtype `input` (but the mask of `Select`), the result has dtype `output`; all have `width` elements, 1 or 4.
+    /// An expression for `op` over arguments that are variables (the expression may name them several times). Arguments
+    /// have dtype `input` (except the mask of `Select`), the result has dtype `output`; all have `width` elements, 1 or
+    /// 4.
     ///
     /// # Panics
-    /// ELEM-1, for arguments that the op does not take, or ELEM-6, where [`supports`] says no.
+    /// ELEM-1, for arguments that the op does not take, or ELEM-6, for ops that [`supports`] does not allow.
     pub fn apply(&mut self, op: ElementOp, input: DType, output: DType, width: u32, args: &[String]) -> String {
         assert!(runs_on_gpus(op, input), "ELEM-6: {} of {input} has no WGSL", op.name());
         assert!(args.len() == op.arity(), "ELEM-1: {} of {} arguments", op.name(), args.len());
@@ -59,7 +61,7 @@ impl Functions {
             return fast(template, width, &args[0]);
         }
         if op == ElementOp::Sub && input.is_float() && args[0] == args[1] {
-            // A driver takes it for zero, whatever the number.
+            // Drivers compile `x - x` to zero, also for infinite `x` and NaN.
             let zero_or_nan =
                 |a: &str| if input == DType::F32 { nothing_left::<F32>(a) } else { nothing_left::<F64>(a) };
             let name = format!("tm_nothing_left_{input}{}", if width == 1 { "" } else { "_4" });
@@ -79,7 +81,7 @@ impl Functions {
         let direct = record(width, || record_op(op, input, output, Part::Common, args));
         if direct.results.len() == 1 && direct.helpers.is_empty() {
             match &direct.lines[..] {
-                // The lesser of a number and itself compares them, and is the argument all the same.
+                // The minimum of a number and itself records a comparison, but its result is the argument.
                 _ if args.contains(&direct.results[0]) => return direct.results[0].clone(),
                 [] => return direct.results[0].clone(),
                 [line] => return line["let t0 = ".len()..line.len() - 1].to_string(),
@@ -96,12 +98,12 @@ impl Functions {
         format!("{name}({})", args.join(", "))
     }
 
-    /// All functions that were asked for, each after those that it calls.
+    /// The texts of all functions that were registered, each after those that it calls.
     pub fn text(&self) -> String {
         self.texts.concat()
     }
 
-    /// Adds a function of a recording: `lines` and the value that it returns.
+    /// Adds a function whose body is the lines of a recording, followed by `tail`.
     pub(crate) fn add(&mut self, name: &str, parameters: &str, result: &str, recording: &Recording, tail: &str) {
         if self.names.contains(name) {
             return;
@@ -114,14 +116,15 @@ impl Functions {
         self.texts.push(format!("fn {name}({parameters}) -> {result} {{\n{body}{tail}}}\n"));
     }
 
-    /// Adds the text of functions that were written by hand, once for each name.
+    /// Adds the text of hand-written functions, once for each name.
     pub(crate) fn add_text(&mut self, name: &str, text: &str) {
         if self.names.insert(name.to_string()) {
             self.texts.push(text.to_string());
         }
     }
 
-    /// A quotient with divisors brought within 2^±125: beyond 2^±126 Vulkan bounds no error of a division.
+    /// A quotient whose divisors are scaled to within 2^±125, because Vulkan bounds no error of divisions by numbers
+    /// beyond 2^±126.
     fn scaled_division(&mut self, width: u32, a: &str, b: &str) -> String {
         let (ty, name) = (vector("f32", width), if width == 1 { "tm_div_f32" } else { "tm_div_f32_4" });
         let c = |text: &str| splat(text, width);
@@ -177,7 +180,7 @@ impl Functions {
     }
 }
 
-/// The end of a function whose rare lanes are computed one by one, and only if there are any.
+/// The end of a function whose rare lanes are computed one by one, if there are any.
 fn with_rare(common: &str, test: &str, rare: &str, letters: &[String], result: &str, width: u32) -> String {
     if width == 1 {
         return format!(
@@ -185,8 +188,8 @@ fn with_rare(common: &str, test: &str, rare: &str, letters: &[String], result: &
             letters.join(", ")
         );
     }
-    // One lane a turn, in a loop whose length is data: the rare function stands in the kernel once, not four times,
-    // and takes its registers once.
+    // Each turn of the loop computes one lane. Because the number of turns depends on data, the compiler does not
+    // unroll the loop: the rare function stands in the kernel once, not four times, and takes its registers once.
     let picked: Vec<String> = letters
         .iter()
         .map(|a| format!("select(select(select({a}.w, {a}.z, left.z), {a}.y, left.y), {a}.x, left.x)"))
@@ -201,7 +204,7 @@ fn with_rare(common: &str, test: &str, rare: &str, letters: &[String], result: &
     )
 }
 
-/// `a - a`: zero of a finite number, else NaN.
+/// `a - a`: zero if `a` is finite, otherwise NaN.
 fn nothing_left<K: Kind>(a: &str) -> u32
 where
     Traced<K>: Float<Mask = Traced<Truth>>,
@@ -211,12 +214,12 @@ where
     <Traced<K> as Lane>::select(finite, Float::lit(0.0), Float::nan()).id()
 }
 
-/// A constant in all lanes.
+/// A constant, repeated in all lanes.
 fn splat(text: &str, width: u32) -> String {
     if width == 1 { text.to_string() } else { format!("{}({text})", vector("f32", width)) }
 }
 
-/// A built-in's call: `#0` is the argument, `#f32(..)` a constant of its width.
+/// The call of a built-in function. In the template, `#0` is the argument and `#f32(..)` a constant with as many lanes.
 fn fast(template: &str, width: u32, argument: &str) -> String {
     template.replace("#0", argument).replace("#f32", &vector("f32", width))
 }
@@ -232,7 +235,7 @@ fn mul_high(name: &str, ty: &str) -> String {
     )
 }
 
-/// The remainder of finite numbers by long division of their mantissas, eight bits a step: at most 35 steps.
+/// The remainder of finite numbers by long division of their mantissas, eight bits in each step: at most 35 steps.
 const REMAINDER: &str = "fn tm_fmod(a: f32, b: f32) -> f32 {
     let ba = bitcast<u32>(a) & 0x7fffffffu;
     let bb = bitcast<u32>(b) & 0x7fffffffu;
@@ -260,7 +263,7 @@ const REMAINDER: &str = "fn tm_fmod(a: f32, b: f32) -> f32 {
 }
 ";
 
-/// The same of f64, eleven bits a step: at most 190 steps.
+/// The remainder of f64, eleven bits in each step: at most 190 steps.
 const REMAINDER_WIDE: &str = "fn tm_fmod_f64(a: f64, b: f64) -> f64 {
     let sign = bitcast<u64>(a) & 0x8000000000000000lu;
     let ba = bitcast<u64>(a) & 0x7ffffffffffffffflu;
@@ -402,7 +405,7 @@ macro_rules! record_body {
         vec![$f(arg::<Truth>($a, 0), arg::<Truth>($a, 1)).id()]
     };
     ($p:ident, $input:ident, $output:ident, $a:ident, select) => {
-        // Only the texts matter: the type of `select` is that of its arguments.
+        // Any kind gives the same text, because the type of `select` is that of its arguments.
         vec![Traced::select(arg::<Truth>($a, 0), arg::<F32>($a, 1), arg::<F32>($a, 2)).id()]
     };
     ($p:ident, $input:ident, $output:ident, $a:ident, cast) => {
@@ -422,7 +425,8 @@ macro_rules! derive_record {
     ($([$variant:ident, $name:literal, $arity:literal, $doc:literal
         rule $rule:ident; cost { $cost:expr }; body { $($body:tt)* }; fast { $fast:expr }; gradient { $gradient:expr };
         examples { $examples:expr }])*) => {
-        /// Records an op over arguments of these texts: its result, and the test for its rare part where it has one.
+        /// Records an op over arguments with these texts. Returns its result, and the test for its rare part if it has
+        /// one.
         fn record_op(op: ElementOp, input: DType, output: DType, part: Part, args: &[String]) -> Vec<u32> {
             let _ = (output, part, trace::width());
             match op {
@@ -433,7 +437,7 @@ macro_rules! derive_record {
 }
 op_table! { derive_record }
 
-/// Lines that the common part of an op takes for one element, of f32 where it takes that.
+/// The number of lines of the common part of an op for one element, of f32 if the op takes f32.
 #[cfg(test)]
 pub(super) fn lines_of(op: ElementOp) -> usize {
     let args: Vec<String> = ["a", "b", "c"].into_iter().take(op.arity()).map(str::to_owned).collect();

@@ -5,16 +5,16 @@ use crate::graph::DType;
 use crate::graph::semantics::arithmetic::round;
 use crate::graph::semantics::{Float, Lane, Whole};
 
-/// An argument of a dtype as a value's number.
+/// The recorded value, of a kind, for an argument.
 macro_rules! argument {
     ($kind:ident, $text:expr) => {
         Traced::<$kind>::named($text.to_string())
     };
 }
 
-/// A float as an integer of kind `I` from `least` to `greatest`: rounded half away from zero, saturated, NaN as 0.
-/// `top` is a float no less than `greatest`: from there on the result is `greatest` itself, and `greatest` need not
-/// be a float.
+/// Casts a float to an integer of kind `I` from `least` to `greatest`: rounded half away from zero, saturated, NaN as
+/// 0. `top` is a float that is at least `greatest`, which itself may not be a float. From `top` on the result is
+/// `greatest`.
 macro_rules! to_whole {
     ($x:expr, $f:ident, $i:ident, $least:expr, $top:expr) => {{
         let x: Traced<$f> = round($x);
@@ -42,7 +42,7 @@ macro_rules! from_float {
     }};
 }
 
-/// An integer as another integer: `low` and `high` bound what the target holds, where the source holds more.
+/// Casts an integer to another integer kind. `low` and `high` are the target's limits, if the source's are beyond them.
 fn whole_to_whole<A, B>(x: Traced<A>, low: Option<i64>, high: Option<i64>) -> u32
 where
     A: super::trace::Kind,
@@ -54,7 +54,8 @@ where
     if A::NAME == B::NAME { x.id() } else { x.convert::<B>().id() }
 }
 
-/// An `i32` as an `i64`. Mesa 22.3 compiles `i64(x) < 0` of an i32 `x` to false, so the sign is extended by arithmetic.
+/// Casts an `i32` to an `i64`. Mesa 22.3 compiles `i64(x) < 0` of an i32 `x` to false, so the sign is extended by
+/// arithmetic.
 fn extended(x: Traced<I32>) -> Traced<I64> {
     let (sign, offset) = (Traced::constant("0x80000000u"), Traced::constant("2147483648li"));
     let raised: Traced<U32> = x.bitcast::<U32>().infix("^", sign);
@@ -90,7 +91,7 @@ pub(super) fn record(input: DType, output: DType, text: &str) -> u32 {
                 DType::U8 => whole_to_whole::<U32, U8>(x, None, Some(255)),
                 DType::U32 => x.id(),
                 DType::I32 => whole_to_whole::<U32, I32>(x, None, Some(I32_MAX)),
-                // Straight to i64, Mesa's compiler extends the sign.
+                // The cast goes through u64, because Mesa's compiler extends the sign in a direct cast to i64.
                 DType::I64 => x.convert::<U64>().bitcast::<I64>().id(),
             }
         }

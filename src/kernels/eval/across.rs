@@ -1,4 +1,4 @@
-//! Form `Map` where loads run across the flat index: transposes, with what is fused around them.
+//! Runs kernels of form `Map` whose loads run across the flat index: transposes, and the ops that are fused with them.
 //!
 //! In: planes of `extent` rows, each of which is `stride` neighbours in the flat index, and operands whose neighbours
 //! in memory lie across the rows. A task takes tiles of a plane. It copies the elements that the loads read there,
@@ -23,7 +23,7 @@ const LANES: usize = 256;
 const LANES_COPIED: usize = 64;
 /// The most rows of a tile. The loads read this many neighbours in memory, which are a few cache lines.
 const ROWS: usize = 64;
-/// The least `stride` for which tiles pay: with shorter rows, the cost of a block for each row is too high.
+/// The least `stride` for which tiles are used. With shorter rows, the cost of a block for each row is too high.
 const STRIDE_MIN: usize = 64;
 
 /// The passes over a kernel with loads across.
@@ -51,7 +51,7 @@ fn loads(kernel: &Kernel) -> SmallVec<[Load; 2]> {
     kernel.insts.iter().enumerate().filter_map(load).collect()
 }
 
-/// The sizes of a launch, and its tiles.
+/// The sizes of a launch, and how it is cut into tiles.
 struct Tiles {
     stride: usize,
     extent: usize,
@@ -62,7 +62,7 @@ struct Tiles {
 }
 
 impl Tiles {
-    /// `None` where tiles don't pay.
+    /// `None` if tiles would be slower.
     fn of(scene: &Scene<'_>, elements: usize, lanes: usize) -> Option<Tiles> {
         let (stride, extent) = scene.kernel.across()?;
         let [stride, extent] = [stride, extent].map(|slot| scene.params[slot as usize] as usize);
@@ -74,7 +74,7 @@ impl Tiles {
         Some(Tiles { stride, extent, lanes, tiles_fast, tiles_slow, count })
     }
 
-    /// A tile's first flat index, its lanes and its rows. Tiles that read the same lines follow each other.
+    /// A tile's first flat index, its lanes and its rows. Tiles that read the same cache lines follow each other.
     fn tile(&self, number: usize) -> (usize, usize, usize) {
         let (fast, rest) = (number % self.tiles_fast * self.lanes, number / self.tiles_fast);
         let (slow, plane) = (rest % self.tiles_slow * ROWS, rest / self.tiles_slow);
@@ -83,7 +83,7 @@ impl Tiles {
     }
 }
 
-/// Runs over all elements, if tiles pay. Returns the number of blocks.
+/// Runs over all elements. Returns the number of blocks, or `None` without running if tiles would be slower.
 pub(super) fn run(scene: &Scene<'_>, tiled: &Tiled, elements: u32, pool: &Pool) -> Option<u64> {
     let loads = loads(scene.kernel);
     let copy = copy(tiled, &loads);
@@ -105,7 +105,7 @@ pub(super) fn run(scene: &Scene<'_>, tiled: &Tiled, elements: u32, pool: &Pool) 
     Some(evaluated.into_inner())
 }
 
-/// The operand that a load's elements are stored to, if the kernel does nothing else.
+/// The operand to which the load's elements are stored, if that is all that the kernel does.
 fn copy(tiled: &Tiled, loads: &[Load]) -> Option<u16> {
     let [load] = loads else { return None };
     let to = tiled.rows.direct[load.at as usize];
@@ -116,11 +116,11 @@ struct Worker<'a> {
     loads: &'a [Load],
     indices: Frame<'a>,
     rows: Frame<'a>,
-    /// The operand to which the one load is copied.
+    /// The operand to which the kernel only copies its one load, if it does.
     copy: Option<u16>,
     /// For each load, the elements that it reads for the current tile, row after row.
     turned: Vec<Vec<Line>>,
-    /// Blocks evaluated.
+    /// The number of blocks that were evaluated.
     blocks: u64,
 }
 
@@ -190,7 +190,7 @@ fn place(first: usize, lanes: usize) -> Place {
     Place { lanes, natural, flat, outer: Value::Absent, inner: Value::Absent }
 }
 
-/// Copies `rows` elements from each of `starts` on to a column of `to`, whose rows are `pitch` bytes apart.
+/// Copies `rows` elements, beginning at each of `starts`, to a column of `to`, whose rows are `pitch` bytes apart.
 ///
 /// # Safety
 /// `to` points to `rows` rows of as many elements as there are starts, for writing.

@@ -1,6 +1,6 @@
-//! The instructions of the IR over one block, and its stores.
+//! Evaluates the instructions of the IR over one block, and does its stores.
 //!
-//! In: values of earlier instructions. Out: the value of the next, or elements in an operand.
+//! In: values of earlier instructions. Out: the value of the next instruction, or elements in an operand.
 
 use super::frame::{FoldMode, Frame, Place, Value};
 use super::index::{self, Piece};
@@ -11,17 +11,19 @@ use crate::graph::{DType, Dist, ElementOp, Scalar};
 use crate::kernels::ir::{IndexCompare, IndexOp, InstOp, Monoid, Val};
 use smallvec::SmallVec;
 
-/// An index takes this many lanes a run, or is written out.
+/// An index stays in runs only if they have at least this many lanes on average; otherwise it is written out as a
+/// block.
 const LANES_PER_RUN: usize = 16;
 
-/// Runs of a value over so many lanes, at most.
+/// The most runs that a value over this many lanes may have.
 fn runs_max(lanes: usize) -> usize {
     (lanes / LANES_PER_RUN).max(1)
 }
 
 impl Frame<'_> {
-    /// Evaluates one instruction. It is part of the loop over instructions, so that its value goes straight to the others:
-    /// a value that is returned in halves and copied as a whole stalls for as long as a short instruction takes.
+    /// Evaluates one instruction. It is inlined into the loop over instructions, so that its value is stored directly
+    /// beside the others. If it were returned in two registers and then copied as a whole, the copy would stall for as
+    /// long as a short instruction takes.
     #[inline(always)]
     pub(super) fn instruction(&mut self, at: usize, place: &Place) -> Value {
         let inst = &self.kernel.insts[at];
@@ -79,7 +81,7 @@ impl Frame<'_> {
             index::divide_consecutive(op == IndexOp::Rem, start, divisor, out);
             return Value::Block(register);
         }
-        // The first operand is written out, the second may stay one number.
+        // The first argument is written out as a block. The second may stay one number.
         let (first, second) = match (self.value(a), op) {
             (Value::Scalar(_), IndexOp::Add | IndexOp::Mul) => (b, a),
             _ => (a, b),
@@ -257,7 +259,7 @@ impl Frame<'_> {
                 FoldMode::Along if monoid.is_moments() => {
                     moments::accumulate_along(monoid, dtype, parts, [first, second], lanes)
                 }
-                // Nothing writes the operand before its rows are folded.
+                // The stage has no stores, so the row stays unchanged in its operand until it is folded with others.
                 FoldMode::Accumulate
                     if monoid::takes_rows(monoid, dtype) && self.stage.stores.is_empty() && self.is_borrowed(first) =>
                 {
@@ -276,7 +278,7 @@ impl Frame<'_> {
         Value::Absent
     }
 
-    /// Folds the rows that wait in each fold.
+    /// Folds the rows that are waiting in `Fold::rows`, for every fold.
     pub(super) fn fold_waiting(&mut self, lanes: usize) {
         (0..self.folds.len()).for_each(|number| self.fold_rows(number, lanes));
     }
@@ -319,7 +321,7 @@ impl Frame<'_> {
             return Value::Block(out);
         }
         let FoldMode::Running { reverse } = self.mode else {
-            // Lines side by side: the value is the accumulator itself, until the next step.
+            // Each lane is a line of its own: the value is the accumulator itself, until the next step.
             // SAFETY: accumulators and blocks hold BLOCK lanes.
             unsafe { monoid::accumulate(monoid, dtype, parts, [block, block], lanes) };
             return Value::Block(parts.0[0]);
@@ -358,7 +360,7 @@ impl Frame<'_> {
                     && guard.is_none()
                     && std::ptr::eq(block, target.span(width, place.natural, lanes))
                 {
-                    // Already there: its instruction wrote it directly.
+                    // The instruction has written its value to the operand directly.
                     return;
                 }
                 operand::store_line(&target, width, place.natural, value, guard, lanes);

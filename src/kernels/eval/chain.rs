@@ -1,8 +1,7 @@
-//! Chains: ops on floats of which each is read by the next one only, evaluated as one instruction.
+//! Chains: sequences of ops on floats, evaluated as one instruction. Only the next op of the chain reads an op's value.
 //!
-//! In: the instructions of a pass. Out: chains in the place of their last ops; their values.
-//! Between the ops of a chain there is no block: a block of operands goes through the whole chain in registers
-//! (`element::chain`).
+//! In: the instructions of a pass. Out: chains, each in the place of its last op; their values. No block is written
+//! between the ops of a chain: the elements go through the whole chain in CPU registers (`element::chain`).
 
 use super::frame::{Frame, Place, Value};
 use super::operand;
@@ -28,8 +27,8 @@ impl Chain {
     }
 }
 
-/// Takes the ops that are part of the chain of a later op out of the order. Returns the chain of each instruction that
-/// ends one.
+/// Removes from the order all ops of chains but the last of each. Returns for each instruction the chain that ends
+/// there, if any.
 pub(super) fn find(kernel: &Kernel, order: &mut Vec<u32>, stores: &[u32]) -> Vec<Option<Box<Chain>>> {
     let mut uses = vec![0; kernel.insts.len()];
     for &at in order.iter() {
@@ -71,7 +70,7 @@ pub(super) fn find(kernel: &Kernel, order: &mut Vec<u32>, stores: &[u32]) -> Vec
 }
 
 impl Frame<'_> {
-    /// The value of a chain that instruction `at` ends.
+    /// The value of the chain that ends at instruction `at`.
     pub(super) fn chain(&mut self, at: usize, chain: &Chain, place: &Place) -> Value {
         let dtype = self.kernel.insts[at].dtype;
         let mut is_number = true;

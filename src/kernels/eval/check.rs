@@ -1,5 +1,5 @@
-//! `InstOp::Check`: indices from data are clamped into their extent, and set a fault word where they had to be.
-//! `InstOp::Require`: a condition sets a fault word where it does not hold.
+//! Evaluates `InstOp::Check`, which clamps indices from data into their extent and sets a fault word if one lay
+//! outside, and `InstOp::Require`, which sets a fault word if a condition does not hold.
 
 use super::frame::{Frame, Value};
 use super::{monoid, operand};
@@ -73,7 +73,7 @@ impl Frame<'_> {
         Value::Block(register)
     }
 
-    /// A check against an extent that differs from lane to lane.
+    /// Checks indices against an extent that differs from lane to lane.
     fn check_each(
         &mut self,
         at: usize,
@@ -140,7 +140,7 @@ fn as_wide(scalar: Scalar) -> i64 {
     }
 }
 
-/// The index within `0..extent` that is nearest, and whether it had to be moved.
+/// The nearest index within `0..extent`, and whether `index` lay outside.
 fn clamp(index: i64, extent: u32) -> (u32, bool) {
     let last = extent.max(1) as i64 - 1;
     let clamped = index.clamp(0, last);

@@ -1,7 +1,7 @@
-//! The columns of a map, one after the other: the lines that its indices are, and the segments that have a pass each.
+//! Evaluates the columns of a map: finds the lines of its indices, and the segments, each with a pass of its own.
 //!
-//! In: a launch, and what is known of its kernel (`peel`). Out: evaluated rows of columns. Must hold: an evaluated column has
-//! the values that the whole pass computes (`peel`).
+//! In: a launch, and the `Peeled` of its kernel. Out: evaluated rows of columns. Must hold: an evaluated column has the
+//! values that the whole pass would compute (`peel`).
 
 use super::frame::{Frame, Place, Scene, Value};
 use super::index::{self, Piece};
@@ -10,17 +10,17 @@ use crate::graph::Scalar;
 use crate::kernels::ir::{IndexOp, InstOp, Level, Val};
 use smallvec::SmallVec;
 
-/// Segments of a column, at most: a column with more is evaluated with runs (`runs`).
+/// The most segments of a column. A column with more is evaluated with runs (`runs`).
 const SEGMENTS_MAX: usize = 12;
 
-/// Lanes of a column that get the same answers.
+/// Rows of a column with the same answers to conditions.
 struct Segment<'a> {
-    /// The row behind its last.
+    /// One past its last row.
     end: u32,
     pass: &'a Pass,
 }
 
-/// An index as a sum: that of the first element, and what each row and each column adds to it.
+/// An index as a sum: the index of the first element, plus a step for each row and a step for each column.
 #[derive(Clone, Copy, Default)]
 struct Line {
     start: u32,
@@ -35,7 +35,7 @@ impl Line {
     }
 }
 
-/// The line of an index op, where it follows from the lines of its arguments along all columns of `full` elements.
+/// The line of an index op, if the lines of its arguments determine it along all columns of `full` elements.
 fn along_columns(op: IndexOp, x: Line, y: Line, full: usize) -> Option<Line> {
     let each = |f: fn(u32, u32) -> u32| Line {
         start: f(x.start, y.start),
@@ -62,21 +62,21 @@ fn along_columns(op: IndexOp, x: Line, y: Line, full: usize) -> Option<Line> {
     }
 }
 
-/// The segments of one column after the other.
+/// The state of evaluating column after column.
 pub(super) struct Columns<'a> {
     scene: &'a Scene<'a>,
     peeled: &'a Peeled,
     /// The height of all columns but the last.
     full: usize,
-    /// Number and height of the column that the rest is about.
+    /// Number and height of the current column, to which the fields below belong.
     column: Option<(u32, usize)>,
-    /// Whether that column has segments.
+    /// Whether the column could be divided into segments.
     is_cut: bool,
     /// The lines of the kernel, by instruction.
     lines: Vec<Line>,
-    /// The lines that are not the same along all columns, in order: they are found again for each.
+    /// The instructions whose lines must be found again for each column, in order.
     varying: Vec<u32>,
-    /// What each condition compared the last time.
+    /// The lines that each condition compared in the column before, to see whether its answers change.
     compared: Vec<Option<[(u32, u32); 2]>>,
     /// The answers of each condition.
     answers: Vec<Vec<Piece>>,
@@ -84,7 +84,7 @@ pub(super) struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// No column yet. Columns have `full` elements.
+    /// Begins before the first column. Columns have `full` elements.
     pub fn new(scene: &'a Scene<'a>, peeled: &'a Peeled, full: usize) -> Columns<'a> {
         let insts = scene.kernel.insts.len();
         let mut columns = Columns {
@@ -116,8 +116,8 @@ impl<'a> Columns<'a> {
         columns
     }
 
-    /// Whether columns of `full` elements are one line: every element gets the same answers, and every index that is read
-    /// grows by as much from one column to the next as within a column.
+    /// Whether all columns of `full` elements can be evaluated as one column: every element gets the same answers, and
+    /// the step of every index that is read is the same from one column to the next as within a column.
     pub fn are_one_line(scene: &'a Scene<'a>, peeled: &'a Peeled, full: usize) -> bool {
         if !peeled.asked.is_empty() || !peeled.conditions.is_empty() {
             return false;
@@ -134,8 +134,8 @@ impl<'a> Columns<'a> {
         self.varying.contains(&v.0)
     }
 
-    /// Evaluates rows `first..first + lanes` of a column, which has `height` elements. False where the column has no
-    /// segments; nothing is evaluated then.
+    /// Evaluates rows `first..first + lanes` of a column, which has `height` elements. Returns false, and evaluates
+    /// nothing, if the column has no segments.
     pub fn evaluate(&mut self, frame: &mut Frame<'a>, number: u32, height: usize, first: u32, lanes: usize) -> bool {
         if self.column != Some((number, height)) {
             let is_other_height = self.column.is_none_or(|(_, before)| before != height);
@@ -173,7 +173,7 @@ impl<'a> Columns<'a> {
         frame.evaluate_part(&Place { lanes, natural, flat, outer, inner });
     }
 
-    /// Finds the lines and the segments of a column. `None` where an index is no line, or where there are too many segments.
+    /// Finds the lines and the segments of a column. `None` if an index is no line, or if there are too many segments.
     fn cut(&mut self, number: u32, height: usize, is_new: bool) -> Option<()> {
         for n in 0..self.varying.len() {
             let at = self.varying[n] as usize;
@@ -202,7 +202,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Answers a condition; true where it has other answers than in the column before.
+    /// Evaluates a condition along the column. Returns whether the answers differ from those in the column before.
     fn condition(&mut self, at: usize, number: u32, height: usize, is_changed: bool) -> Option<bool> {
         let mut out = std::mem::take(&mut self.answers[at]);
         let (is_changed, fits) = match &self.scene.kernel.insts[at].op {
@@ -246,7 +246,7 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Cuts the column where an answer that is read changes.
+    /// Cuts the column into segments, wherever the answer to one of `Peeled::asked` changes.
     fn divide(&mut self, height: usize) -> Option<()> {
         let mut segments: SmallVec<[Segment<'a>; 4]> = SmallVec::new();
         let mut row = 0;

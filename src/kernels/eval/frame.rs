@@ -1,4 +1,4 @@
-//! The values of one block: what a worker computes on.
+//! The frame of a worker: the values of the current block.
 //!
 //! In: a stage, operands, a place in the iteration space. Out: every instruction's value over the lanes of a
 //! block, in registers that stay in the first-level cache, and the stores.
@@ -19,13 +19,13 @@ use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::sync::atomic::AtomicU32;
 
-/// Lanes of a block: 1024 f64 in four registers fill a first-level cache.
+/// Lanes of a block. Four registers of 1024 f64 each fill a first-level cache.
 pub(super) const BLOCK: usize = 1024;
 
-/// Registers beyond the instructions': for a number that is written out as a block.
+/// Registers beside those of instructions, for numbers that are written out as blocks.
 const SPARE: usize = 2;
 
-/// What a kernel runs on; the same for all workers.
+/// A launch of a kernel, as all its workers see it.
 pub(super) struct Scene<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
@@ -49,21 +49,21 @@ pub(super) struct Place {
     pub lanes: usize,
     /// The natural index of lane 0.
     pub natural: u32,
-    /// `InstOp::Flat`.
+    /// The value of `InstOp::Flat`.
     pub flat: Value,
-    /// `InstOp::Outer`.
+    /// The value of `InstOp::Outer`.
     pub outer: Value,
-    /// `InstOp::Inner`.
+    /// The value of `InstOp::Inner`.
     pub inner: Value,
 }
 
-/// What `Reduce`, `Project` and `Scan` do in this pass.
+/// The accumulators of one `Reduce` or `Scan` in this pass.
 pub(super) struct Fold {
     /// The instruction.
     pub inst: u32,
-    /// Its accumulators; at lane 0 of the block, where the lanes are outputs.
+    /// Its accumulators. If each lane is an output, those of the block's lane 0.
     pub parts: Parts,
-    /// Rows of an operand that are to be folded next, in order: several at a time are folded in registers.
+    /// Rows of an operand that wait to be folded, in order. Several are folded at a time, in registers.
     pub rows: SmallVec<[*const u8; ROWS]>,
 }
 
@@ -72,13 +72,13 @@ pub(super) struct Fold {
 pub(super) enum FoldMode {
     /// Arguments go into accumulators, lane by lane.
     Accumulate,
-    /// As `Accumulate`, where all lanes are of one output.
+    /// As `Accumulate`, but all lanes belong to one output.
     Along,
-    /// Values are the accumulators' contents.
+    /// Folds are done: their values are the contents of the accumulators.
     Present,
-    /// A scan along the lanes: accumulators are one carry.
+    /// A scan along the lanes, whose accumulators are one carry.
     Running {
-        /// From the last lane.
+        /// Whether the scan begins at the last lane.
         reverse: bool,
     },
 }
@@ -101,27 +101,27 @@ struct Arena {
 }
 
 thread_local! {
-    /// A worker's arenas, kept between launches so that their pages are there and warm.
+    /// A worker's arenas. They are kept between launches, so that their pages stay mapped and in cache.
     static ARENAS: RefCell<Vec<Arena>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A worker's state in a pass.
 pub(super) struct Frame<'a> {
-    /// What is run.
+    /// The launch.
     pub scene: &'a Scene<'a>,
-    /// The kernel that the pass is of: the scene's, or what known answers leave of it (`peel`).
+    /// The kernel of the pass: the scene's kernel, or its variant for known answers to conditions (`peel`).
     pub kernel: &'a Kernel,
     /// The pass.
     pub stage: &'a Stage,
     /// The folds' accumulators.
     pub folds: SmallVec<[Fold; 2]>,
-    /// What folds do.
+    /// How folds are evaluated.
     pub mode: FoldMode,
-    /// Loads that are already done for the current block: the instruction, and the address of its elements.
+    /// Loads that are already done for the current block: the instruction's number, and the address of its elements.
     pub staged: SmallVec<[(u32, *const u8); 2]>,
-    /// Blocks evaluated.
+    /// The number of blocks that were evaluated.
     pub blocks: u64,
-    /// In a loop's kernel: how many parameter words after the first turn's row the current turn's row begins.
+    /// In a rolled kernel, the offset of the current turn's row of parameters from the first turn's, in words.
     pub row: usize,
     register_bytes: usize,
     arena: Arena,
@@ -139,7 +139,8 @@ impl<'a> Frame<'a> {
     pub fn new(scene: &'a Scene<'a>, stage: &'a Stage) -> Frame<'a> {
         let mut arena = ARENAS.with(|arenas| arenas.borrow_mut().pop()).unwrap_or_default();
         let wide = stage.order.iter().map(|&at| scene.kernel.insts[at as usize].dtype.bytes()).max().unwrap_or(4);
-        // Registers a whole number of pages apart would share cache sets and stall stores against loads.
+        // If registers were a whole number of pages apart, they would share cache sets, and loads would stall behind
+        // stores.
         let register_bytes = BLOCK * wide.max(4) + 192;
         let lines_needed = ((stage.registers + SPARE) * register_bytes).div_ceil(64);
         if arena.memory.len() < lines_needed {
@@ -165,7 +166,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Goes over to another pass of the same instructions, between blocks.
+    /// Switches to another pass over the same instructions, between blocks.
     pub fn enter(&mut self, kernel: &'a Kernel, stage: &'a Stage) {
         let lines_needed = ((stage.registers + SPARE) * self.register_bytes).div_ceil(64);
         if self.arena.memory.len() < lines_needed {
@@ -184,7 +185,7 @@ impl<'a> Frame<'a> {
         self.arena.values[at] = Words::of(value);
     }
 
-    /// All values (of a uniform pass).
+    /// The values of all instructions, after a pass of `Part::Uniform`.
     pub fn values(&self) -> Vec<Value> {
         self.arena.values.iter().map(|words| words.value()).collect()
     }
@@ -212,19 +213,20 @@ impl<'a> Frame<'a> {
         self.register_at(number as usize)
     }
 
-    /// The register of a loop's carried value in one of two sets.
+    /// The register of a loop's carried value `number` in set 0 or 1.
     pub fn carried(&mut self, set: usize, number: usize) -> *mut u8 {
         let count = self.kernel.rolled.as_ref().map_or(0, |rolled| rolled.carries.len());
         self.register_at(self.stage.registers - 2 * count + set * count + number)
     }
 
-    /// A parameter word; of the turn in hand, where it is one of a row.
+    /// A parameter word. If the word belongs to a row, this is the word of the current turn.
     pub fn word(&self, slot: usize) -> u32 {
         let is_of_turn = self.kernel.rolled.as_ref().is_some_and(|rolled| slot >= rolled.rows as usize);
         self.scene.params[if is_of_turn { slot + self.row } else { slot }]
     }
 
-    /// Where an instruction's block goes: its operand's memory if it is stored there anyway, or its register.
+    /// The address at which an instruction writes its block: the memory of the operand to which it is stored, if it is
+    /// written directly (`Stage::direct`), or its register.
     pub fn output(&mut self, at: usize, place: &Place) -> *mut u8 {
         match self.stage.direct[at] {
             NONE => self.register(at),
@@ -235,7 +237,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The runs of an index or a condition, if it is not a block.
+    /// The runs of an index or a condition; `None` if it is a block.
     pub fn runs<'b>(&'b self, val: Val, lanes: usize, one: &'b mut [Piece; 1]) -> Option<&'b [Piece]> {
         let lanes = lanes as u32;
         match self.value(val) {
@@ -256,7 +258,8 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Computes the runs of an instruction's index value by `make`; `None` where runs do not say it.
+    /// Computes the runs of an instruction's index by `make`. `None` if `make` returns false, because the index needs
+    /// too many runs.
     pub fn make_runs(&mut self, at: usize, make: impl FnOnce(&Self, &mut Vec<Piece>) -> bool) -> Option<Value> {
         let mut out = std::mem::take(&mut self.arena.pieces[at]);
         let made = make(self, &mut out);
@@ -271,7 +274,7 @@ impl<'a> Frame<'a> {
         value
     }
 
-    /// Makes a value that is in runs a block.
+    /// If a value is in runs, writes it out as a block.
     pub fn materialise(&mut self, val: Val, lanes: usize) {
         let at = val.0 as usize;
         let value = self.value(val);
@@ -280,7 +283,7 @@ impl<'a> Frame<'a> {
         }
         let register = self.register(at);
         if self.dtype(val) == DType::Bool {
-            // SAFETY: a register holds BLOCK elements, and nobody else's value is in this one (EVAL-2).
+            // SAFETY: a register holds BLOCK elements, and this one holds no other value (EVAL-2).
             let mut rest = unsafe { std::slice::from_raw_parts_mut(register, lanes) };
             for run in &self.arena.pieces[at] {
                 let (head, tail) = rest.split_at_mut(run.lanes as usize);
@@ -290,7 +293,7 @@ impl<'a> Frame<'a> {
             self.set(at, Value::Block(register));
             return;
         }
-        // SAFETY: a register holds BLOCK elements, and nobody else's value is in this one (EVAL-2).
+        // SAFETY: a register holds BLOCK elements, and this one holds no other value (EVAL-2).
         let out = unsafe { std::slice::from_raw_parts_mut(register.cast::<u32>(), lanes) };
         match value {
             Value::Line { start, step } => {
@@ -301,7 +304,7 @@ impl<'a> Frame<'a> {
         self.set(at, Value::Block(register));
     }
 
-    /// A value as a block, its number written out into spare register `spare` if it is one.
+    /// A value as a block. A number is written out into spare register `spare`.
     pub fn block(&mut self, val: Val, lanes: usize, spare: usize) -> *const u8 {
         self.materialise(val, lanes);
         match self.value(val) {
@@ -316,7 +319,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// An index value as indices: a slice of one element where all lanes have the same.
+    /// An index as a slice of indices, of one element if all lanes have the same index.
     pub fn indices(&mut self, val: Val, lanes: usize, spare: usize) -> &'a [u32] {
         let one = matches!(self.value(val), Value::Scalar(_));
         let at = self.block(val, if one { 1 } else { lanes }, spare);
@@ -325,7 +328,7 @@ impl<'a> Frame<'a> {
         unsafe { std::slice::from_raw_parts(at.cast(), if one { 1 } else { lanes }) }
     }
 
-    /// A guard: `Ok` for a known answer, or a byte a lane.
+    /// A guard: `Ok` if the answer is the same for all lanes, otherwise `Err` with a byte for each lane.
     pub fn guard(&mut self, guard: Option<Val>, lanes: usize) -> std::result::Result<bool, &'a [u8]> {
         if let Some(guard) = guard {
             self.materialise(guard, lanes);

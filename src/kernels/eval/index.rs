@@ -1,8 +1,8 @@
-//! Index arithmetic over the lanes of a block.
+//! Index arithmetic over the lanes of a block, symbolic as far as possible.
 //!
-//! In: indices of consecutive lanes as runs `start + step * lane`. Out: the same, as long as few runs say
-//! it, so that a broadcast or a view costs some additions a block and not a division an element; else
-//! blocks of indices. Conditions on indices are runs, too, of 1 and 0.
+//! In: indices of consecutive lanes as runs `start + step * lane`. Out: runs, as long as few are enough, so that a
+//! broadcast or a view costs some additions for each block and not a division for each element; otherwise blocks of
+//! indices. Conditions on indices are also runs, of 1 and 0.
 //!
 //! Must hold: a run is exact modulo 2^32, as IR's wrapping arithmetic is.
 
@@ -11,7 +11,7 @@ use crate::kernels::ir::{IndexCompare, IndexOp};
 /// Consecutive lanes with a constant distance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// How many.
+    /// The number of lanes.
     pub lanes: u32,
     /// The first lane's index.
     pub start: u32,
@@ -31,7 +31,7 @@ impl Piece {
     }
 }
 
-/// Appends a run, joined to the one before where it continues it.
+/// Appends a run. If it continues the last one, both become one run.
 fn push(out: &mut Vec<Piece>, piece: Piece) {
     if let Some(last) = out.last_mut() {
         let step = piece.start.wrapping_sub(last.at(last.lanes - 1));
@@ -44,7 +44,8 @@ fn push(out: &mut Vec<Piece>, piece: Piece) {
     out.push(piece);
 }
 
-/// Calls `f` with the runs of two values of the same lanes, cut where either has an end. False where `f` said so.
+/// Calls `f` with the runs of two values of the same lanes, cut where a run of either one ends. Stops and returns false
+/// when `f` returns false.
 fn in_common(a: &[Piece], b: &[Piece], mut f: impl FnMut(Piece, Piece) -> bool) -> bool {
     let (mut ia, mut ib) = (0, 0);
     let (mut done_a, mut done_b) = (0, 0);
@@ -67,15 +68,15 @@ fn in_common(a: &[Piece], b: &[Piece], mut f: impl FnMut(Piece, Piece) -> bool) 
     true
 }
 
-/// Applies an index op to two values of the same lanes. False where more than `limit` runs would be needed;
-/// `out` is then meaningless.
+/// Applies an index op to two values of the same lanes. Returns false if more than `limit` runs would be needed; `out`
+/// is then meaningless.
 pub(super) fn combine(op: IndexOp, a: &[Piece], b: &[Piece], limit: usize, out: &mut Vec<Piece>) -> bool {
     out.clear();
     in_common(a, b, |x, y| combine_piece(op, x, y, limit, out) && out.len() <= limit)
 }
 
-/// An index op on values of which each is one index or one line, where the result is one, too: `(start, step)` of each.
-/// A block of a column needs nothing else.
+/// An index op on two values that are each one line (or one number), given by `(start, step)`. `None` if the result is
+/// no line. A block of a column usually needs nothing else.
 pub(super) fn combine_lines(op: IndexOp, x: (u32, u32), y: (u32, u32), lanes: usize) -> Option<(u32, u32)> {
     match op {
         IndexOp::Add => Some((x.0.wrapping_add(y.0), x.1.wrapping_add(y.1))),
@@ -146,7 +147,7 @@ fn divide(remainder: bool, x: Piece, divisor: u32, limit: usize, out: &mut Vec<P
     true
 }
 
-/// Appends lanes for which a condition holds, or does not.
+/// Appends lanes for which a condition holds, or lanes for which it does not.
 fn push_answer(out: &mut Vec<Piece>, lanes: u32, holds: bool) {
     match out.last_mut() {
         _ if lanes == 0 => {}
@@ -155,8 +156,8 @@ fn push_answer(out: &mut Vec<Piece>, lanes: u32, holds: bool) {
     }
 }
 
-/// Compares two values of the same lanes: runs of 1 (it holds) and 0. False where more than `limit` runs would be needed;
-/// `out` is then meaningless.
+/// Compares two values of the same lanes: runs of 1 (it holds) and 0. Returns false if more than `limit` runs would be
+/// needed; `out` is then meaningless.
 pub(super) fn compare(op: IndexCompare, a: &[Piece], b: &[Piece], limit: usize, out: &mut Vec<Piece>) -> bool {
     out.clear();
     in_common(a, b, |x, y| {
@@ -176,7 +177,7 @@ pub(super) fn compare(op: IndexCompare, a: &[Piece], b: &[Piece], limit: usize, 
     })
 }
 
-/// An index as the number that is compared.
+/// An index as a number: signed or unsigned, as the comparison takes it.
 fn number(op: IndexCompare, index: u32) -> i64 {
     match op {
         IndexCompare::Less | IndexCompare::Equal => index as i64,
@@ -184,7 +185,7 @@ fn number(op: IndexCompare, index: u32) -> i64 {
     }
 }
 
-/// How many lanes of a run move as numbers do, without wrapping.
+/// The number of lanes of a run before its index wraps.
 fn before_wrap(op: IndexCompare, p: Piece) -> u32 {
     let (start, step) = (number(op, p.start), p.step as i32 as i64);
     let (least, greatest) = match op {
@@ -222,7 +223,7 @@ fn compare_piece(op: IndexCompare, x: Piece, y: Piece, out: &mut Vec<Piece>) {
             return;
         }
     };
-    // The lanes before the answer changes.
+    // The number of lanes before the answer changes.
     let before = match step {
         0 => lanes,
         1.. => (least - first + step - 1).div_euclid(step),
@@ -234,7 +235,7 @@ fn compare_piece(op: IndexCompare, x: Piece, y: Piece, out: &mut Vec<Piece>) {
     push_answer(out, x.lanes - before, !holds);
 }
 
-/// Where both of two conditions hold, each in runs of 1 and 0. False as in [`compare`].
+/// The conjunction of two conditions, in runs of 1 and 0. Returns false as [`compare`] does.
 pub(super) fn both(a: &[Piece], b: &[Piece], limit: usize, out: &mut Vec<Piece>) -> bool {
     out.clear();
     in_common(a, b, |x, y| {
@@ -243,7 +244,8 @@ pub(super) fn both(a: &[Piece], b: &[Piece], limit: usize, out: &mut Vec<Piece>)
     })
 }
 
-/// Calls `f` with the lanes so far and each run of an index, cut where a condition changes, with whether it holds.
+/// Calls `f` for each run of an index, cut where a condition changes: with the number of lanes before it, whether the
+/// condition holds, and the run.
 pub(super) fn where_it_holds(condition: &[Piece], index: &[Piece], mut f: impl FnMut(u32, bool, Piece)) {
     let mut done = 0;
     in_common(condition, index, |on, run| {
@@ -292,7 +294,7 @@ pub(super) fn divide_consecutive(remainder: bool, start: u32, divisor: u32, out:
     }
 }
 
-/// Applies an index op to blocks; `b` is one index for all lanes where it has one element.
+/// Applies an index op to blocks. If `b` has one element, this is the index of all lanes.
 pub(super) fn combine_blocks(op: IndexOp, a: &[u32], b: &[u32], out: &mut [u32]) {
     match (op, b) {
         (IndexOp::Add, _) => zip(a, b, out, u32::wrapping_add),

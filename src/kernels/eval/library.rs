@@ -1,4 +1,4 @@
-//! Library kernels on the host: which function runs which.
+//! Runs library kernels on the host, by the functions of their folders.
 
 use super::{HostOperand, Pool};
 use crate::error::Result;
@@ -7,11 +7,11 @@ use crate::kernels::{fft, linear, matmul, scatter, sort};
 use crate::stats::Counters;
 use std::sync::atomic::AtomicU32;
 
-/// Runs a library kernel on the host. Operands stand in the library's order (a trailing scratch operand may be
-/// absent); `site` is the number of the fault word that indices outside set.
+/// Runs a library kernel on the host. Operands stand in the library's order (a trailing scratch operand may be absent);
+/// `site` is the number of the fault word that is set if an index is outside of its extent.
 ///
 /// # Errors
-/// `ErrorKind::OutOfMemory` where the temporary memory of a permutation or a transform is not there.
+/// `ErrorKind::OutOfMemory` if there is no temporary memory for a permutation or a transform.
 pub fn run_library(
     library: &Library,
     operands: &[HostOperand<'_>],

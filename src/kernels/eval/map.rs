@@ -1,5 +1,5 @@
-//! Form `Map`: blocks of consecutive flat indices. Where index arithmetic divides by a column's height, blocks are parts
-//! of columns, so that indices are lines in each and views are read where they lie.
+//! Runs kernels of form `Map`, in blocks of consecutive flat indices. If index arithmetic divides by a column's height,
+//! blocks are parts of columns, so that indices are lines in each block and views are read in place.
 
 use super::columns::Columns;
 use super::frame::{BLOCK, Frame, Place, Scene, Value};
@@ -20,7 +20,7 @@ struct Blocks {
     column: usize,
     /// Blocks of a column.
     parts: usize,
-    /// Lanes of each but the last one of a column.
+    /// Lanes of each block but the last of a column.
     lanes: usize,
 }
 
@@ -48,7 +48,7 @@ impl Blocks {
     }
 }
 
-/// The height of columns: the least number by which the flat index is divided.
+/// The height of columns: the least number by which the kernel divides the flat index.
 fn column(scene: &Scene<'_>, stage: &Stage) -> Option<usize> {
     let height = |&at: &u32| match scene.kernel.insts[at as usize].op {
         InstOp::Index(IndexOp::Div | IndexOp::Rem, of, by) if scene.kernel.inst(of).op == InstOp::Flat => {
@@ -71,11 +71,11 @@ pub(super) fn run(scene: &Scene<'_>, passes: &Passes, elements: u32, pool: &Pool
         let peeled = passes.peeled.as_ref();
         peeled.is_some_and(|peeled| Columns::are_one_line(scene, peeled, height))
     });
-    // Blocks are cut regardless of columns where these are one line, or short.
+    // Blocks may span columns if all columns can be evaluated as one, or if columns are short.
     let in_columns = height.filter(|height| one_line.is_none() && (COLUMN_MIN..elements).contains(height));
     let cut = Blocks::new(elements, in_columns);
     let blocks = cut.count();
-    // Some blocks a task: neighbours share pages, and taking a task costs an atomic.
+    // A task is several blocks: neighbours share pages, and taking a task costs an atomic operation.
     let group = (blocks / (pool.threads() * 8)).clamp(1, 64);
     let turns = scene.kernel.turns(scene.params) as usize;
     let parallel = pool.is_worth_waking(elements.saturating_mul(stage.order.len()).saturating_mul(turns));

@@ -1,20 +1,21 @@
-//! The host evaluator: a kernel of the IR over host memory, in blocks that stay in cache.
+//! The host evaluator: runs a kernel of the IR over host memory, in blocks that stay in cache.
 //!
 //! In: a kernel, its sizes, parameters and operands. Out: elements in its writable operands, set fault words.
 //!
-//! A worker evaluates the kernel's instructions one after the other over a block of about a thousand lanes;
-//! indices stay symbolic (runs) as long as they can, loads borrow operand memory where lanes are neighbours,
-//! and a value that is stored anyway is computed in place. Arithmetic on floats in a row is one instruction (`chain`). A
-//! map over columns is cut where conditions on indices change, and each segment has a pass without conditions (`peel`).
-//! Reductions and scans choose whether lanes run along the reduced or the kept elements by shape alone.
+//! A worker evaluates the kernel's instructions one after the other over a block of about a thousand lanes; indices
+//! stay symbolic (runs) as long as possible, loads borrow operand memory if their lanes are neighbours, and a value
+//! that is stored is computed directly in the operand's memory. Consecutive arithmetic on floats is evaluated as one
+//! instruction (`chain`). A map over columns is cut where conditions on indices change, and each segment has a pass
+//! without conditions (`peel`). Reductions and scans choose whether lanes run along the reduced or the kept elements by
+//! shape alone.
 //!
 //! Must hold:
 //! - EVAL-1: every access is inside of its operand.
 //! - EVAL-2: registers of live values are distinct.
-//! - EVAL-3: unused lanes of a fold do not count.
-//! - EVAL-4: how a launch is cut depends on its sizes only, so that its bits do not depend on threads.
-//! - EVAL-5 (`monoid`): when accumulators are open and closed. EVAL-6 (`reduce`): how many additions a sum's element
-//!   passes through.
+//! - EVAL-3: unused lanes of a fold do not change its result.
+//! - EVAL-4: how a launch is cut depends on its sizes only, so that its bits do not depend on the number of threads.
+//! - EVAL-5 (stated in `monoid`): when accumulators are open and closed. EVAL-6 (stated in `reduce`): how many
+//!   additions an element of a sum passes through.
 
 mod across;
 mod block;
@@ -59,12 +60,12 @@ use std::sync::atomic::AtomicU32;
 
 /// Runs a whole launch of a generated kernel on the host.
 ///
-/// `params` are the launch's words; the header's are not read, sizes come from `geometry`. Operands stand in
-/// the kernel's order, one each (segments do not exist on the host); scratch is not used. An operand without
-/// elements reads as zero. Panics with an invariant's ID where the kernel breaks one.
+/// `params` are the launch's words. Those of the header are not read, because the sizes come from `geometry`. Operands
+/// stand in the kernel's order, one each (segments do not exist on the host); scratch is not used. An operand without
+/// elements reads as zero. If the kernel breaks an invariant, this panics with its ID.
 ///
 /// # Errors
-/// `ErrorKind::OutOfMemory` where the partial results of a reduction find no memory.
+/// `ErrorKind::OutOfMemory` if there is no memory for the partial results of a reduction.
 pub fn run(
     kernel: &Arc<Kernel>,
     geometry: &Geometry,
@@ -101,13 +102,13 @@ pub fn run(
 fn is_empty(geometry: &Geometry) -> bool {
     match *geometry {
         Geometry::Map { elements } => elements == 0,
-        // An empty reduction still has its neutral elements.
+        // A reduction of no elements still stores the neutral elements.
         Geometry::Reduce { outer, .. } => outer == 0,
         Geometry::Scan { outer, inner, .. } | Geometry::Line { outer, inner } => outer == 0 || inner == 0,
     }
 }
 
-/// Evaluates what is the same for the whole launch.
+/// Evaluates the instructions whose values are the same for the whole launch.
 fn uniform(scene: &Scene<'_>, stage: &Stage) -> Vec<Value> {
     let mut frame = Frame::new(scene, stage);
     let place = Place { lanes: 1, natural: 0, flat: Value::Absent, outer: Value::Absent, inner: Value::Absent };

@@ -1,7 +1,7 @@
-//! Moments: count, base, and sums of what the elements differ from the base by, in f64 whatever the elements are.
+//! Moments: count, base, and sums of the elements' differences from the base, in f64 for elements of any float dtype.
 //!
-//! In: accumulators and elements. Out: the accumulators, one step further; closed ones are merged.
-//! Must hold: EVAL-5 (`monoid.rs`).
+//! In: accumulators and elements. Out: accumulators that include these elements; merged accumulators, once they are
+//! closed. Must hold: EVAL-5 (`monoid.rs`).
 
 use super::monoid::{self, Parts, by_float, components, lanes_mut, lanes_of};
 use crate::graph::DType;
@@ -17,7 +17,7 @@ use std::mem::MaybeUninit;
 pub(super) unsafe fn fold<T: Copy + Into<f64>>(parts: Parts, values: &[T]) {
     // SAFETY: the caller's promise.
     let [count, base, sum, squares] = unsafe { parts.0.map(|at| lanes_mut::<f64>(at, values.len())) };
-    // A row has as many lanes as the one before it, or fewer: all of these are empty, or none is.
+    // No row has more lanes than the row before it, so the accumulators of its lanes are all empty, or none is.
     if count.first() == Some(&0.0) {
         return begin([count, base, sum, squares], values);
     }
@@ -34,15 +34,15 @@ pub(super) unsafe fn fold<T: Copy + Into<f64>>(parts: Parts, values: &[T]) {
 fn begin<T: Copy + Into<f64>>([count, base, sum, squares]: [&mut [f64]; 4], values: &[T]) {
     count.fill(1.0);
     base.iter_mut().zip(values).for_each(|(base, &x)| *base = x.into());
-    // 0 without a sign, but NaN of infinity and NaN.
+    // The sums begin with +0, but with NaN if the base is infinite or NaN.
     sum.iter_mut().zip(&*base).for_each(|(sum, &x)| *sum = x * 0.0 + 0.0);
     squares.copy_from_slice(sum);
 }
 
-/// Rows that [`fold_rows`] takes: the most that an accumulator is given before it is closed.
+/// The number of rows that [`fold_rows`] takes. For f64, an accumulator gets no more elements before it is closed.
 pub(super) const ROWS: usize = 8;
 
-/// As [`fold`] of [`ROWS`] rows, one after the other, while a lane's sums stay in registers.
+/// As [`fold`] for [`ROWS`] rows, one after the other. A lane's sums stay in registers meanwhile.
 ///
 /// # Safety
 /// `parts` holds `lanes` lanes, and each row as many numbers of the dtype.
@@ -90,7 +90,7 @@ fn add_rows_to<T: Copy + Into<f64>, const N: usize>(
     }
 }
 
-/// As [`fold`], of the values that are on.
+/// As [`fold`], for the values whose byte in `on` is not 0.
 ///
 /// # Safety
 /// As [`fold`].
@@ -108,11 +108,11 @@ pub(super) unsafe fn fold_where<T: Copy + Into<f64>>(parts: Parts, values: &[T],
     }
 }
 
-/// Merges two closed accumulators (Chan, Golub, LeVeque: "Updating formulae and a pairwise algorithm for computing sample
-/// variances", 1979). The result's base is the one that is nearer to its mean.
+/// Merges two closed accumulators (Chan, Golub, LeVeque: "Updating formulae and a pairwise algorithm for computing
+/// sample variances", 1979). The result has the base that is nearer to its mean.
 #[inline(always)]
 pub(super) fn merge(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
-    // Written without branches, so that it is computed for several lanes at once.
+    // There are no branches, so that the compiler can vectorise it.
     let (first, none) = (a[0] == 0.0, b[0] == 0.0);
     let n = a[0] + b[0];
     let apart = (b[1] - a[1]) + (b[2] - a[2]);
@@ -128,7 +128,7 @@ pub(super) fn merge(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
     [n, pick(base, 1), pick(off, 2), pick(squares, 3)]
 }
 
-/// Closes accumulators that elements were folded into (EVAL-5): sums become means.
+/// Closes accumulators after the last element was folded into them (EVAL-5): the sum becomes a mean.
 ///
 /// # Safety
 /// `parts` holds `lanes` lanes of moments.
@@ -144,22 +144,24 @@ pub(super) unsafe fn close(parts: Parts, lanes: usize) {
     }
 }
 
-/// Lanes in which moments of one line are kept: few, so that they stay in a core's first cache. A block is [`ROWS`] rows.
+/// Lanes in which moments of one line are kept: few, so that they stay in a core's first-level cache. A block makes
+/// [`ROWS`] rows of so many lanes.
 pub(super) const ALONG: usize = 128;
 
-/// Lanes that [`accumulate_along`] needs. Where blocks are closed, these are closed ones, and open ones for a block.
+/// Lanes that [`accumulate_along`] needs. If blocks are closed, half of the lanes are closed accumulators, and the
+/// other half are the open ones of the current block.
 pub(super) fn lanes_along(dtype: DType) -> usize {
     if closes_blocks(dtype) { 2 * ALONG } else { ALONG }
 }
 
-/// Whether [`accumulate_along`] leaves closed accumulators: in f64 an outlier that is taken for the base of many elements
-/// would cost digits.
+/// Whether [`accumulate_along`] closes the accumulators after each block. In f64, an outlier that is the base of many
+/// elements would cost digits.
 pub(super) fn closes_blocks(dtype: DType) -> bool {
     dtype == DType::F64
 }
 
-/// Folds a block of one output's elements into its accumulators, which are merged later. Where blocks are closed, the
-/// open lanes are empty before and after it.
+/// Folds a block of one output's elements into its accumulators, which are merged later. If blocks are closed, the open
+/// lanes are empty before and after this call.
 ///
 /// # Safety
 /// As [`monoid::accumulate`]; `parts` has [`lanes_along`] lanes, which [`monoid::init`] has initialised.
@@ -172,7 +174,8 @@ pub(super) unsafe fn accumulate_along(monoid: Monoid, dtype: DType, parts: Parts
         const WHOLE: usize = ROWS * ALONG;
         let whole = if monoid == Monoid::Moments { lanes / WHOLE * WHOLE } else { 0 };
         for start in (0..whole).step_by(WHOLE) {
-            // Rows are read side by side, and so from a copy: a core fetches ahead what is read from the front to the end.
+            // The rows are read in parallel. They are read from a copy, because a core prefetches memory that is read
+            // from the front to the end, as copying does.
             let mut copy = MaybeUninit::<[u64; WHOLE]>::uninit();
             let to = copy.as_mut_ptr().cast::<u8>();
             std::ptr::copy_nonoverlapping(args[0].add(start * dtype.bytes()), to, WHOLE * dtype.bytes());

@@ -1,13 +1,15 @@
-//! The folds: lane-wise, over typed accumulators in memory.
+//! The folds of the host evaluator: lane by lane, over typed accumulators in memory.
 //!
-//! In: accumulators (one array a component) and blocks of arguments. Out: the accumulators, one step further.
-//! A fold over the lanes of one block is made of merges of halves.
+//! In: accumulators (one array for each component) and blocks of arguments. Out: accumulators that include these
+//! arguments. To fold the lanes of one block together, the upper half of the lanes is merged into the lower half, again
+//! and again.
 //!
-//! What a lane adds up serially is short (`reduce.rs`), or is kept in more digits than the elements have: squares of f32
-//! in f64, and so are moments (`moments.rs`). Running folds are in `running.rs`.
+//! A lane adds up few elements serially (`reduce.rs`), or its accumulators have more digits than the elements: squares
+//! of f32 are added in f64, and so are moments (`moments.rs`). Running folds are in `running.rs`.
 //!
 //! Must hold:
-//! - EVAL-3: merging with an accumulator that was only initialised changes nothing, so unused lanes do not count.
+//! - EVAL-3: merging with an accumulator that was only initialised changes nothing, so unused lanes do not change a
+//!   result.
 //! - EVAL-5: accumulators are open while elements are folded into them, and closed (by `moments::close`) before they are merged.
 
 use super::moments;
@@ -17,7 +19,7 @@ use crate::graph::semantics::exponential;
 use crate::kernels::ir::{Monoid, SquareLimits};
 use smallvec::SmallVec;
 
-/// The accumulators of one fold: an array a component.
+/// The accumulators of one fold: an array for each component.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Parts(pub [*mut u8; 4]);
 
@@ -26,14 +28,15 @@ pub(super) fn components(monoid: Monoid, dtype: DType) -> SmallVec<[DType; 4]> {
     match monoid {
         Monoid::Moments | Monoid::MomentsWhere => SmallVec::from_slice(&[DType::F64; 4]),
         Monoid::ExpSum => SmallVec::from_slice(&[DType::F64; 2]),
-        // One sum, which no square of an f32 leaves; room for the other two components.
+        // In f64 no square of an f32 overflows or vanishes, so one sum is enough. The other two components are not used
+        // before `finish`.
         Monoid::Squares if dtype == DType::F32 => SmallVec::from_slice(&[DType::F64, DType::F32, DType::F32]),
         _ => monoid.components(dtype),
     }
 }
 
 impl Parts {
-    /// The same, from a later lane on.
+    /// The same accumulators from lane `lanes` on.
     ///
     /// # Safety
     /// The arrays hold more than `lanes` lanes.
@@ -47,7 +50,7 @@ impl Parts {
     }
 }
 
-/// Position of an accumulator that has seen nothing.
+/// The position in an accumulator that has no element yet.
 const NOWHERE: u32 = u32::MAX;
 
 macro_rules! by_number {
@@ -61,7 +64,7 @@ macro_rules! by_number {
                 type $number = f64;
                 $body
             }
-            // A bool is a byte of 0 or 1; folds of bytes keep it one.
+            // A bool is a byte of 0 or 1. The folds of bytes that are used for bools give 0 or 1, too.
             $crate::graph::DType::Bool | $crate::graph::DType::U8 => {
                 type $number = u8;
                 $body
@@ -144,14 +147,14 @@ fn is_arg(monoid: Monoid) -> bool {
 }
 
 /// # Safety
-/// `at` points to that many numbers that nobody else uses meanwhile.
+/// `at` points to `lanes` numbers, which no other reference accesses while the slice is alive.
 pub(super) unsafe fn lanes_mut<'a, T>(at: *mut u8, lanes: usize) -> &'a mut [T] {
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts_mut(at.cast(), lanes) }
 }
 
 /// # Safety
-/// `at` points to that many numbers that nobody writes meanwhile.
+/// `at` points to `lanes` numbers, which nothing writes while the slice is alive.
 pub(super) unsafe fn lanes_of<'a, T>(at: *const u8, lanes: usize) -> &'a [T] {
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts(at.cast(), lanes) }
@@ -192,12 +195,12 @@ pub(super) unsafe fn accumulate(monoid: Monoid, dtype: DType, parts: Parts, args
     }
 }
 
-/// Whether [`accumulate_rows`] keeps what it folds in registers.
+/// Whether [`accumulate_rows`] keeps accumulators in registers while it folds several rows.
 pub(super) fn takes_rows(monoid: Monoid, dtype: DType) -> bool {
     dtype.is_float() && matches!(monoid, Monoid::Sum | Monoid::Moments)
 }
 
-/// As [`accumulate`] of one row after the other, where [`takes_rows`].
+/// As [`accumulate`] for one row after the other, for folds that [`takes_rows`] accepts.
 ///
 /// # Safety
 /// As [`accumulate`], for each row.
@@ -229,7 +232,7 @@ unsafe fn add_rows<T: Number>(parts: Parts, rows: [*const u8; moments::ROWS], la
     }
 }
 
-/// Takes a number of each lane into its greatest value and its sum relative to that.
+/// Folds one number into each lane's greatest value and its sum of exponentials relative to that.
 #[inline(always)]
 fn exp_sums<T: Copy + Into<f64>>(greatest: &mut [f64], sum: &mut [f64], values: &[T]) {
     for ((greatest, sum), &x) in greatest.iter_mut().zip(sum).zip(values) {
@@ -293,13 +296,14 @@ pub(super) unsafe fn collapse(monoid: Monoid, dtype: DType, parts: Parts, width:
     }
 }
 
-/// Makes merged accumulators the components that the IR names: the position of nothing is 0; what was kept in f64 is
-/// rounded to the dtype, in place.
+/// Turns merged accumulators into the components that the IR names, in place: an accumulator without elements gets
+/// position 0, and f64 is rounded to the dtype.
 ///
 /// # Safety
 /// `parts` holds `lanes` lanes.
 pub(super) unsafe fn finish(monoid: Monoid, dtype: DType, parts: Parts, lanes: usize) {
-    // SAFETY: the caller's promise. The f32 of a lane lies in the memory of f64 that were read already.
+    // SAFETY: the caller's promise. The f32 of a lane overwrites f64 of this lane or earlier ones, which were read
+    // already.
     unsafe {
         match monoid {
             _ if is_arg(monoid) => {
@@ -338,10 +342,11 @@ pub(super) unsafe fn finish(monoid: Monoid, dtype: DType, parts: Parts, lanes: u
     }
 }
 
-/// The greatest of two sets of values, and the sum of `exp(value - greatest)` of both. A value is a set whose sum is 1.
+/// Merges the accumulators of two sets of values: the greatest value, and the sum of `exp(value - greatest)`. A single
+/// value is a set with sum 1.
 #[inline(always)]
 fn exp_sum([a, a_sum]: [f64; 2], [b, b_sum]: [f64; 2]) -> [f64; 2] {
-    // The scale of what is not the greatest; NaN, which has no order, makes its own sum NaN.
+    // The factor for the sum that is not relative to the greater value. If one value is NaN, the sum becomes NaN.
     let scale = exponential::exp(-(a - b).abs());
     if a == b {
         [a, a_sum + b_sum]
@@ -354,12 +359,12 @@ fn exp_sum([a, a_sum]: [f64; 2], [b, b_sum]: [f64; 2]) -> [f64; 2] {
     }
 }
 
-/// 2 to this power.
+/// 2 to the power `exponent`.
 fn power(exponent: i32) -> f64 {
     2f64.powi(exponent)
 }
 
-/// Folds of one component, where an element is an accumulator.
+/// The folds of one component, whose accumulators have the elements' dtype.
 ///
 /// # Safety
 /// As [`accumulate`].

@@ -1,6 +1,6 @@
-//! Arithmetic of folds for each dtype: integers saturate, and what NaN does is in the name.
+//! The arithmetic of folds for each dtype: integers saturate, and the names say whether NaN is included or omitted.
 
-/// A number that folds.
+/// A type of numbers that can be folded.
 pub(super) trait Number: Copy + PartialEq + PartialOrd {
     /// 0
     const ZERO: Self;
@@ -10,21 +10,21 @@ pub(super) trait Number: Copy + PartialEq + PartialOrd {
     const GREATEST: Self;
     /// Minus infinity, or the least integer.
     const LEAST: Self;
-    /// What a minimum that skips NaN begins with.
+    /// The neutral element of `min_omit`.
     const MIN_OMIT_NEUTRAL: Self;
-    /// What a maximum that skips NaN begins with.
+    /// The neutral element of `max_omit`.
     const MAX_OMIT_NEUTRAL: Self;
     /// Sum.
     fn plus(self, other: Self) -> Self;
     /// Product.
     fn times(self, other: Self) -> Self;
-    /// Minimum; NaN wins.
+    /// Minimum; NaN if either is NaN.
     fn min_include(self, other: Self) -> Self;
-    /// Minimum; NaN loses.
+    /// Minimum; NaN only if both are NaN.
     fn min_omit(self, other: Self) -> Self;
-    /// Maximum; NaN wins.
+    /// Maximum; NaN if either is NaN.
     fn max_include(self, other: Self) -> Self;
-    /// Maximum; NaN loses.
+    /// Maximum; NaN only if both are NaN.
     fn max_omit(self, other: Self) -> Self;
     /// Whether it is NaN.
     fn is_nan_number(self) -> bool;
@@ -45,8 +45,8 @@ macro_rules! float {
             fn times(self, other: Self) -> Self { self * other }
             #[inline(always)]
             fn min_include(self, other: Self) -> Self {
-                // A comparison with NaN is false: a NaN in `self` stays, one in `other` is taken. Of equal zeros of
-                // different sign the first stays, as in the GPU's folds.
+                // A comparison with NaN is false: a NaN in `self` stays, one in `other` is taken. If both are zeros of
+                // different sign, `self` stays, as in the GPU's folds.
                 if other < self || other != other { other } else { self }
             }
             #[inline(always)]

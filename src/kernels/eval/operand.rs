@@ -4,15 +4,15 @@
 //! their width, whatever their dtype.
 //!
 //! Must hold:
-//! - EVAL-1: every element that is read or written lies within its operand; it is checked here, and a
-//!   breach is a panic.
+//! - EVAL-1: every element that is read or written lies within its operand. This is checked here; an element outside is
+//!   a panic.
 
 use crate::graph::{DType, Scalar};
 use std::marker::PhantomData;
 
 /// The memory of one operand: dense elements in host layout (a bool is one byte), aligned to its dtype.
 ///
-/// Worker threads write disjoint elements of it, so it is a pointer and not a slice.
+/// It is a pointer and not a slice, because worker threads write disjoint elements of it.
 #[derive(Clone, Copy, Debug)]
 pub struct HostOperand<'a> {
     at: *mut u8,
@@ -20,8 +20,8 @@ pub struct HostOperand<'a> {
     life: PhantomData<&'a mut [u8]>,
 }
 
-// SAFETY: who makes an operand promises that the memory is plain bytes that outlive `'a`, that a readable
-// operand is written by nobody else meanwhile, and kernels write each element from one thread.
+// SAFETY: the creator of an operand promises that the memory is plain bytes that outlive `'a`, and that nothing else
+// writes a readable operand during the launch. Kernels write each element from one thread.
 unsafe impl Send for HostOperand<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for HostOperand<'_> {}
@@ -42,14 +42,14 @@ impl<'a> HostOperand<'a> {
         HostOperand { at: std::ptr::NonNull::<u64>::dangling().as_ptr().cast(), bytes: 0, life: PhantomData }
     }
 
-    /// Elements of `width` bytes that it holds.
+    /// The number of elements of `width` bytes that it holds.
     pub(crate) fn elements(&self, width: usize) -> usize {
         self.bytes / width
     }
 
     /// Its elements, for reading.
     pub(crate) fn slice<T: Copy>(&self) -> &'a [T] {
-        // SAFETY: the maker's promise, which includes the dtype's alignment.
+        // SAFETY: the promise of the operand's creator, which includes the dtype's alignment.
         unsafe { std::slice::from_raw_parts(self.at.cast(), self.bytes / size_of::<T>()) }
     }
 
@@ -175,10 +175,10 @@ pub(super) unsafe fn gather_line(from: &HostOperand, width: usize, start: u32, s
     }
 }
 
-/// Copies elements by a block of indices, where the guard (bytes) is not 0; the others are zero.
+/// Copies the elements at a block of indices. Where the guard (a byte for each lane) is 0, the copy gets zero instead.
 ///
 /// # Safety
-/// `to` points to `index.len()` elements of `width` bytes, for writing; a guard has a byte a lane.
+/// `to` points to `index.len()` elements of `width` bytes, for writing; a guard has a byte for each lane.
 pub(super) unsafe fn gather(from: &HostOperand, width: usize, index: &[u32], guard: Option<&[u8]>, to: *mut u8) {
     // SAFETY: `to` is the caller's promise; reads are checked.
     unsafe {
@@ -204,17 +204,17 @@ pub(super) unsafe fn gather(from: &HostOperand, width: usize, index: &[u32], gua
     }
 }
 
-/// What a lane stores: a block's elements or one value.
+/// The values that are stored: an element for each lane, or one value for all.
 #[derive(Clone, Copy)]
 pub(super) enum Stored {
-    /// A block.
+    /// A block, with an element for each lane.
     Block(*const u8),
-    /// The same for all lanes.
+    /// The same value for all lanes.
     Scalar(Scalar),
 }
 
 impl Stored {
-    /// The same from this many bytes on.
+    /// The same values, from `bytes` bytes on.
     ///
     /// # Safety
     /// A block has that many bytes.
@@ -257,10 +257,10 @@ pub(super) unsafe fn store_step(to: &HostOperand, width: usize, start: u32, step
     }
 }
 
-/// Writes `lanes` consecutive elements, where the guard is not 0.
+/// Writes `lanes` consecutive elements, except those whose guard is 0.
 ///
 /// # Safety
-/// A block holds `lanes` elements of `width` bytes; nobody else touches these elements.
+/// A block holds `lanes` elements of `width` bytes. No other thread accesses the written elements of the operand.
 pub(super) unsafe fn store_line(
     to: &HostOperand,
     width: usize,
@@ -274,7 +274,7 @@ pub(super) unsafe fn store_line(
     unsafe {
         match (value, guard) {
             (Stored::Scalar(scalar), None) => fill(out, scalar, lanes),
-            // The block may be the very memory (an operand in place).
+            // The block may be the same memory, if the operand is updated in place.
             (Stored::Block(block), None) => std::ptr::copy(block, out, lanes * width),
             (value, Some(guard)) => by_width!(width, Word => {
                 let out = out.cast::<Word>();
@@ -291,7 +291,7 @@ pub(super) unsafe fn store_line(
     }
 }
 
-/// Writes elements by a block of indices, where the guard is not 0.
+/// Writes elements at a block of indices, except those whose guard is 0.
 ///
 /// # Safety
 /// As [`store_line`].

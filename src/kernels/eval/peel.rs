@@ -1,8 +1,8 @@
-//! A map's columns, cut where the answers to conditions on indices change: an update of a slice, a pad or a shift asks
-//! such conditions of each element, and all elements of a segment of a column get the same answers.
+//! Cuts the columns of a map where the answers to conditions on indices change. Updates of slices, pads and shifts
+//! evaluate such conditions for each element, but all elements of a segment of a column get the same answers.
 //!
-//! In: a kernel. Out: passes that know their answers, for the segments of columns (`columns`). Such a pass evaluates only
-//! the chosen arguments of selects, has no guards, and finds the indices of its loads as lines.
+//! In: a kernel. Out: passes with known answers, for the segments of columns (`columns`). Such a pass evaluates only
+//! the chosen arguments of selects, has no guards, and gets the indices of its loads as lines.
 //!
 //! Must hold: a pass computes, for the elements of its segment, the values that the whole pass computes.
 
@@ -11,18 +11,18 @@ use crate::graph::{DType, ElementOp};
 use crate::kernels::ir::{Inst, InstOp, Kernel, Level, Val};
 use std::sync::OnceLock;
 
-/// Passes with known answers that are remembered for a kernel.
+/// The most passes with known answers that are kept for a kernel.
 const PASSES_MAX: usize = 24;
 
-/// What a kernel's index arithmetic and its conditions are.
+/// The index arithmetic of a kernel, its conditions, and its passes with known answers.
 #[derive(Debug)]
 pub(super) struct Peeled {
     /// Instructions that may be lines along a column, in order.
     pub lines: Vec<u32>,
     /// Conditions on lines that vary with the element, in order.
     pub conditions: Vec<u32>,
-    /// The conditions whose answers an instruction other than a condition reads. The answer of number `n` is bit `n` of a
-    /// pass's key.
+    /// The conditions that an instruction which is no condition itself reads. The answer to condition `n` of this list
+    /// is bit `n` of a pass's key.
     pub asked: Vec<u32>,
     passes: [OnceLock<(u64, Pass)>; PASSES_MAX],
 }
@@ -30,9 +30,9 @@ pub(super) struct Peeled {
 /// A pass with known answers.
 #[derive(Debug)]
 pub(super) struct Pass {
-    /// The kernel, with its answers.
+    /// The kernel, in which the answers are constants.
     pub kernel: Kernel,
-    /// What is evaluated.
+    /// The instructions that are evaluated.
     pub stage: Stage,
     /// The lines that its instructions read.
     pub lines: Vec<u32>,
@@ -41,7 +41,7 @@ pub(super) struct Pass {
 }
 
 impl Peeled {
-    /// `None` for a kernel in which nothing depends on where an element stands.
+    /// `None` for a kernel without index arithmetic on an element's position.
     pub fn of(kernel: &Kernel, whole: &Stage) -> Option<Peeled> {
         let mut is_line = vec![false; kernel.insts.len()];
         let mut is_condition = vec![false; kernel.insts.len()];
@@ -80,7 +80,7 @@ impl Peeled {
         (pays && fits).then(|| Peeled { lines, conditions, asked, passes: Default::default() })
     }
 
-    /// The pass with these answers, if it is remembered or may be.
+    /// The pass with these answers. `None` if there is none, and [`PASSES_MAX`] passes are kept already.
     pub fn pass(&self, kernel: &Kernel, key: u64) -> Option<&Pass> {
         let mut slots = self.passes.iter().map(|slot| slot.get_or_init(|| (key, self.build(kernel, key))));
         slots.find(|(of, _)| *of == key).map(|(_, pass)| pass)
@@ -92,7 +92,7 @@ impl Peeled {
             known[at as usize] = Some(key >> number & 1 != 0);
         }
         let known = |v: Val| known[v.0 as usize];
-        // The value that each is the same as.
+        // For each value, the value that replaces it; itself, if none does.
         let mut same: Vec<Val> = (0..kernel.insts.len() as u32).map(Val).collect();
         let mut of_answers = kernel.clone();
         for (at, inst) in of_answers.insts.iter_mut().enumerate() {
@@ -132,7 +132,7 @@ impl Peeled {
         self.pass_over(of_answers, known)
     }
 
-    /// The pass over a kernel that has its answers.
+    /// Makes the pass over a kernel whose answers are constants.
     fn pass_over(&self, kernel: Kernel, known: impl Fn(Val) -> Option<bool>) -> Pass {
         let mut stage = Stage::new(&kernel, Part::Whole);
         stage.order.retain(|at| !self.lines.contains(at) && !self.conditions.contains(at));

@@ -1,8 +1,8 @@
-//! The worker threads of the host device, and what they remember of the kernels that ran lately.
+//! The worker threads of the host device, and caches for the kernels that ran lately.
 //!
-//! In: a number of tasks and a function that takes task after task; kernels. Out: tasks that were run once each; the
-//! passes of kernels, the plans of transforms. The calling thread works too, so that a small launch never waits for another core to wake up.
-//! Must hold: which thread runs a task never decides a bit (EVAL-4).
+//! In: a number of tasks and a function that takes task after task; kernels. Out: every task is run once; the passes of
+//! kernels, the plans of transforms. The calling thread works too, so that a small launch never waits for another core
+//! to wake up. Must hold: results do not depend on which thread runs a task (EVAL-4).
 
 use super::stage::Passes;
 use crate::error::{Error, ErrorKind, Result};
@@ -12,16 +12,16 @@ use crate::kernels::recent::Recent;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// Steps (an instruction for an element each) from which a launch is worth waking another core. Library kernels have
-/// limits of their own.
+/// The least number of steps (one instruction for one element) for which a launch wakes another core. Library kernels
+/// have limits of their own.
 const WAKE_MIN: usize = 1 << 18;
-/// The same where cores are few and other work waits behind it: a core that is woken has work of its own, the program's
-/// or the ring's, and both wait.
+/// The same limit if cores are few and other work waits for the pool. Then the other cores are busy with the program's
+/// threads or the ring's, and to wake one would delay that work and the launch.
 const WAKE_MIN_CROWDED: usize = 1 << 20;
-/// Cores from which on some have nothing to do.
+/// With at least this many threads, some cores are assumed to be idle.
 const CORES_MANY: usize = 4;
 
-/// Kernels whose passes are remembered.
+/// The number of kernels whose passes are cached.
 const PASSES_MAX: usize = 32;
 
 /// A private set of worker threads.
@@ -29,7 +29,7 @@ const PASSES_MAX: usize = 32;
 pub struct Pool {
     threads: usize,
     workers: Option<rayon::ThreadPool>,
-    /// Other work waits behind what the pool is given.
+    /// Whether other work waits until the pool has finished its current work.
     crowded: AtomicBool,
     /// The passes of the kernels that ran lately.
     passes: Recent<Arc<Kernel>, Arc<Passes>, PASSES_MAX>,
@@ -53,10 +53,10 @@ impl Iterator for Tasks<'_> {
 }
 
 impl Pool {
-    /// `threads` workers; `None` is one a core.
+    /// A pool of `threads` workers, or of one for each core if `None`.
     ///
     /// # Errors
-    /// `ErrorKind::Device` where the system gives no threads.
+    /// `ErrorKind::Device` if the system can start no more threads.
     pub fn new(threads: Option<usize>) -> Result<Pool> {
         let threads = threads.unwrap_or_else(crate::threads::cores).max(1);
         let workers = if threads == 1 {
@@ -79,23 +79,23 @@ impl Pool {
         })
     }
 
-    /// How many threads work at a time.
+    /// The number of threads, the calling one included.
     pub fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Says whether other work waits behind what is given to the pool from now on.
+    /// Says whether other work waits for the launches that the pool gets from now on.
     pub fn set_crowded(&self, crowded: bool) {
         self.crowded.store(crowded, Relaxed);
     }
 
-    /// Whether work of so many steps is worth waking another core.
+    /// Whether a launch of so many steps should wake other cores.
     pub(crate) fn is_worth_waking(&self, steps: usize) -> bool {
         let crowded = self.threads < CORES_MANY && self.crowded.load(Relaxed);
         steps >= if crowded { WAKE_MIN_CROWDED } else { WAKE_MIN }
     }
 
-    /// The passes of a kernel: found out once, and remembered while it is among those that ran lately.
+    /// The passes of a kernel. They are made once, and cached while the kernel is one of those that ran lately.
     pub(super) fn passes(&self, kernel: &Arc<Kernel>) -> Arc<Passes> {
         let make = || (kernel.clone(), Arc::new(Passes::of(kernel)));
         self.passes.get_or_make(|known| Arc::ptr_eq(known, kernel), make)
@@ -106,8 +106,8 @@ impl Pool {
         &self.plans
     }
 
-    /// Runs `work` on as many threads as there are tasks for (only on the caller's, unless `parallel`); each
-    /// call takes tasks until none is left. A panic in any of them is the caller's, after all have ended.
+    /// Calls `work` on up to as many threads as there are tasks (on the calling thread only, unless `parallel`). Each
+    /// call takes tasks until none is left. A panic in any call reaches the caller, after all calls have ended.
     pub fn run(&self, count: usize, parallel: bool, work: impl Fn(Tasks<'_>) + Sync) {
         let next = AtomicUsize::new(0);
         let tasks = || Tasks { next: &next, count };
@@ -125,7 +125,7 @@ impl Pool {
         }
     }
 
-    /// Runs `work` where rayon's parallel iterators use these threads.
+    /// Runs `work` such that rayon's parallel iterators use the threads of this pool.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.workers {
             Some(workers) => workers.install(work),

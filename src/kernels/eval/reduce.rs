@@ -1,14 +1,14 @@
-//! Form `Reduce`: outer (kept) by inner (folded) elements.
+//! Runs kernels of form `Reduce`: outer (kept) by inner (folded) elements.
 //!
-//! Where a line of inner elements is long, lanes run along it and are folded together at the end of a chunk;
-//! where there are many outer elements, lanes run along those. A lane takes a unit of few elements; partial results
-//! of units, lanes and chunks are merged in pairs, in order.
+//! If a line of inner elements is long, lanes run along it and are folded together at the end of a chunk. If there are
+//! many outer elements, lanes run along those, and each lane takes a unit of few elements at a time. Partial results of
+//! units, lanes and chunks are merged in pairs, in order.
 //!
 //! Must hold:
 //! - EVAL-4: `Cut` is a function of the sizes.
-//! - EVAL-6: an element of a sum of n passes through at most `8 + 2 log2 n` additions (`docs/accuracy.md`): at most 15 in
-//!   its lane (the blocks of a chunk, or a unit), which is no more than `8 + 2 log2` of the lane's length, and one for each
-//!   doubling beyond.
+//! - EVAL-6: an element of a sum of n passes through at most `8 + 2 log2 n` additions (`docs/accuracy.md`): at most 15
+//!   in its lane (the blocks of a chunk, or a unit), which is no more than `8 + 2 log2` of the lane's length, and one
+//!   for each merge, which doubles the number of elements.
 
 use super::frame::{BLOCK, Fold, FoldMode, Frame, Line, Place, Scene, Value};
 use super::moments;
@@ -22,24 +22,25 @@ use crate::kernels::ir::{InstOp, Kernel, Monoid};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Inner elements that one accumulator takes before it is merged, where lanes run along outer ones. In more elements an
-/// outlier, taken for the base of moments of f64, would cost digits. It is one number for all folds, so that their bits
-/// do not depend on which of them share a kernel.
+/// Inner elements that an accumulator takes before it is merged, if lanes run along outer elements. With more, moments
+/// of f64 would lose digits if the first element, which is their base, is an outlier. The number is the same for all
+/// folds, so that the bits of a fold do not depend on the other folds in its kernel.
 const UNIT: usize = 8;
-/// Outputs side by side in a kernel with moments, whose accumulators would else not fit a core's first cache.
+/// Outputs that are folded side by side in a kernel with moments. The accumulators of more would not fit a core's
+/// first-level cache.
 const SIDE_BY_SIDE_MOMENTS: usize = 256;
 
-/// Inner elements that a task folds where lanes run along them: 16 a lane.
+/// Inner elements that a task folds if lanes run along them: 16 for each lane.
 const CHUNK_ALONG: usize = 16 * BLOCK;
 
-/// Bytes between the arrays of accumulators. Where equal lanes of two arrays lay nearly a whole number of pages apart, the
-/// CPU would take the load of one to depend on a store to the other: moments took twice the time.
+/// Bytes between the arrays of accumulators. If equal lanes of two arrays were nearly a whole number of pages apart,
+/// the CPU would assume that a load from one depends on a store to the other, and moments would take twice the time.
 const ARRAYS_APART: usize = 1024 + 64;
 
 /// How a reduction or scan is laid over lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// Lanes run along inner elements; else along outer ones.
+    /// Whether lanes run along inner elements. Otherwise they run along outer ones.
     pub along_inner: bool,
     /// Inner elements that a task folds.
     pub chunk: usize,
@@ -89,7 +90,7 @@ pub(super) fn folds(kernel: &Kernel) -> SmallVec<[FoldKind; 2]> {
     all
 }
 
-/// Accumulators of all folds, for so many lanes.
+/// The accumulators of all folds, for `lanes` lanes.
 pub(super) struct Accumulators<'k> {
     kinds: &'k [FoldKind],
     lanes: usize,
@@ -104,7 +105,7 @@ unsafe impl Send for Accumulators<'_> {}
 unsafe impl Sync for Accumulators<'_> {}
 
 impl<'k> Accumulators<'k> {
-    /// Memory for them, not initialised.
+    /// Allocates the memory, which is not initialised.
     pub fn new(kinds: &'k [FoldKind], lanes: usize) -> Result<Accumulators<'k>> {
         let mut bytes = 0;
         let mut starts = SmallVec::new();
@@ -145,7 +146,7 @@ impl<'k> Accumulators<'k> {
         }
     }
 
-    /// Sets lanes to what running folds begin with.
+    /// Sets lanes to the values with which running folds begin.
     pub fn init_running(&self, lanes: usize) {
         for (fold, kind) in self.kinds.iter().enumerate() {
             // SAFETY: that many lanes are there.
@@ -153,7 +154,7 @@ impl<'k> Accumulators<'k> {
         }
     }
 
-    /// Ends the folding of elements into lanes of which each is an output of its own.
+    /// Closes the accumulators of moments (EVAL-5) in lanes of which each is an output of its own.
     fn close(&self, lanes: usize) {
         for (fold, kind) in self.kinds.iter().enumerate() {
             if kind.monoid.is_moments() {
@@ -172,7 +173,7 @@ impl<'k> Accumulators<'k> {
         }
     }
 
-    /// Folds the lanes of one output into the first.
+    /// Folds the lanes of one output into its first lane.
     fn collapse(&self, width: usize) {
         for (fold, kind) in self.kinds.iter().enumerate() {
             let parts = self.parts(fold, 0);
@@ -190,7 +191,7 @@ impl<'k> Accumulators<'k> {
         }
     }
 
-    /// Merges later accumulators into these.
+    /// Merges the accumulators of later elements into these.
     fn merge(&self, lane: usize, later: &Accumulators<'_>, later_lane: usize, lanes: usize) {
         for (fold, kind) in self.kinds.iter().enumerate() {
             let (into, from) = (self.parts(fold, lane), later.parts(fold, later_lane));
@@ -210,7 +211,7 @@ impl<'k> Accumulators<'k> {
         }
     }
 
-    /// Lets a frame fold into these, or read them, from a lane on.
+    /// Makes a frame use these accumulators, from lane `lane` on, for its folds.
     pub fn lend(&self, frame: &mut Frame<'_>, lane: usize) {
         frame.folds = self
             .kinds
@@ -237,7 +238,7 @@ struct Job<'a> {
 /// Runs a reduction. Returns the number of blocks.
 ///
 /// # Errors
-/// `ErrorKind::OutOfMemory` where partial results find no memory.
+/// `ErrorKind::OutOfMemory` if there is no memory for partial results.
 pub(super) fn run(
     scene: &Scene<'_>,
     passes: &Passes,
@@ -268,13 +269,13 @@ struct Worker<'a> {
     job: &'a Job<'a>,
     fold: Frame<'a>,
     finish: Frame<'a>,
-    /// Folded into.
+    /// The accumulators into which elements are folded.
     current: Accumulators<'a>,
-    /// Results of a task's outputs.
+    /// The results for the outputs of a task.
     results: Accumulators<'a>,
-    /// Merged units, by the power of two that they hold.
+    /// Merged units: entry `n` holds the result of `2^n` units, or nothing.
     stack: Vec<Option<Accumulators<'a>>>,
-    /// Not in use.
+    /// Accumulators that are not in use.
     spare: Vec<Accumulators<'a>>,
 }
 
@@ -352,7 +353,8 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    /// Puts the finished unit of that number on the stack: neighbours of equal size merge, earlier first.
+    /// Puts a finished unit on the stack. As in binary counting, results of equal size are merged, the earlier one
+    /// first.
     fn push_unit(&mut self, unit: usize, lanes: usize) -> Result<()> {
         let fresh = match self.spare.pop() {
             Some(spare) => spare,
@@ -374,7 +376,7 @@ impl<'a> Worker<'a> {
 }
 
 impl Job<'_> {
-    /// Every output is folded by one task, which finishes it at once.
+    /// Runs a reduction in which one task folds all of an output, and finishes it at once.
     fn whole_lines(&self, pool: &Pool, parallel: bool) -> Result<u64> {
         let group =
             if self.cut.along_inner { (self.outer / (pool.threads() * 8)).clamp(1, BLOCK) } else { self.side_by_side };
@@ -395,7 +397,7 @@ impl Job<'_> {
         })
     }
 
-    /// Lines are cut into chunks, whose partial results are merged in a second pass.
+    /// Runs a reduction whose lines are cut into chunks. A second pass merges their partial results.
     fn chunked_lines(&self, pool: &Pool, parallel: bool) -> Result<u64> {
         let Cut { along_inner, chunk, chunks } = self.cut;
         let partials = Accumulators::new(&self.kinds, chunks * self.outer)?;
@@ -430,7 +432,7 @@ impl Job<'_> {
         Ok(blocks)
     }
 
-    /// Evaluates what follows the folds for outputs whose accumulators are `from`'s, from `lane` on.
+    /// Evaluates `Part::Finish` for `lanes` outputs, whose accumulators are those of `from`, from `lane` on.
     fn finish_outputs(&self, frame: &mut Frame<'_>, from: &Accumulators<'_>, lane: usize, output: usize, lanes: usize) {
         for (fold, kind) in self.kinds.iter().enumerate() {
             // SAFETY: the lanes are there.
@@ -446,7 +448,7 @@ impl Job<'_> {
         });
     }
 
-    /// Runs tasks by workers that keep the results of so many outputs.
+    /// Runs tasks on the pool. Each worker keeps the results of `results` outputs.
     fn in_parallel(
         &self,
         pool: &Pool,

@@ -1,8 +1,8 @@
-//! Rolled kernels: the turns of a loop over one block, with what it carries in registers.
+//! Runs rolled kernels: all turns of a loop over one block, with the carried values in registers.
 //!
-//! In: a kernel that is a loop (IR-8), a place. Out: the stores behind the last turn.
-//! Must hold: a turn reads what the turn before it left, whichever of the carried values it computes first: two sets of
-//! registers take turns.
+//! In: a kernel that is a loop (IR-8), a place. Out: the stores after the last turn. Must hold: a turn reads the
+//! carried values of the turn before, in whatever order it computes the next ones. For that, two sets of registers are
+//! used alternately.
 
 use super::frame::{Frame, Place, Value};
 use crate::kernels::ir::Rolled;
@@ -39,9 +39,9 @@ impl Frame<'_> {
         }
     }
 
-    /// Makes the values that a turn left those with which the next one begins.
+    /// Copies the carried values from the end of a turn to the beginning of the next one.
     fn carry_over(&mut self, rolled: &Rolled, set: usize, lanes: usize) {
-        // The carried values of the next turn, until all of them are known.
+        // Collects the carried values of the next turn. They are set only when all are known.
         let mut next = SmallVec::<[(u32, Value); 8]>::new();
         for (number, carry) in rolled.carries.iter().enumerate() {
             self.materialise(carry.next, lanes);
@@ -49,8 +49,8 @@ impl Frame<'_> {
                 Value::Block(block) => {
                     let bytes = lanes * self.dtype(carry.next).bytes();
                     let register = self.carried(set, number);
-                    // SAFETY: a register holds BLOCK elements, and this one is of the set that holds nothing which the turn
-                    // has read.
+                    // SAFETY: a register holds BLOCK elements, and this one belongs to the set that the turn did not
+                    // read.
                     unsafe { std::ptr::copy_nonoverlapping(block, register, bytes) };
                     Value::Block(register)
                 }

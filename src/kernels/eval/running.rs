@@ -1,8 +1,8 @@
-//! Running folds of scans: carries in memory, and the values that a block of a line gives.
+//! Running folds, for scans: the values of a block of a line, and the carry to the next block.
 //!
-//! In: a carry a line, and blocks of arguments. Out: the fold up to each element; the carry of the next block.
-//! Must hold: an element of a running sum of floats loses no more than `docs/accuracy.md` says, however long the line is:
-//! sums of f32 are carried in f64, and those of f64 with what each addition lost.
+//! In: a carry for each line, and blocks of arguments. Out: the fold up to each element; the carry to the next block.
+//! Must hold: an element of a running sum of floats loses no more than `docs/accuracy.md` says, however long the line
+//! is: the carry of a sum of f32 is an f64, and that of a sum of f64 includes the sum of its rounding errors.
 
 use super::monoid::{self, Parts, by_number, lanes_mut, lanes_of};
 use super::number::Number;
@@ -14,13 +14,14 @@ use smallvec::SmallVec;
 pub(super) fn components(monoid: Monoid, dtype: DType) -> SmallVec<[DType; 4]> {
     match (monoid, dtype) {
         (Monoid::Sum, DType::F32) => SmallVec::from_slice(&[DType::F64]),
-        // The sum, and what its additions lost.
+        // The sum, and the sum of the rounding errors of its additions.
         (Monoid::Sum, DType::F64) => SmallVec::from_slice(&[DType::F64; 2]),
         _ => SmallVec::from_slice(&[dtype]),
     }
 }
 
-/// Sets carries to what a line begins with. A sum of no floats is -0, so that the first sum is the first element.
+/// Sets carries to their values at the beginning of a line. A sum of floats begins with -0, so that the sum of one
+/// element is that element, also if it is -0.
 ///
 /// # Safety
 /// `parts` has arrays of `lanes` components ([`components`]), for writing.
@@ -65,7 +66,7 @@ pub(super) unsafe fn sum(dtype: DType, from: *const u8, out: *mut u8, parts: Par
     }
 }
 
-/// As [`sum`] for one element each of lines side by side, whose carries are in `parts`.
+/// As [`sum`], for one element of each of `lanes` lines, whose carries are in `parts`.
 ///
 /// # Safety
 /// `from` and `out` point to `lanes` numbers of `dtype` (a float), apart from each other; `parts` has as many carries.
@@ -90,7 +91,8 @@ pub(super) unsafe fn sums(dtype: DType, from: *const u8, out: *mut u8, parts: Pa
     }
 }
 
-/// Adds to a sum and to what its additions lost (Knuth's exact error of an addition). Returns the sum of both.
+/// Adds `x` to `sum`, and the rounding error of this addition (by Knuth's exact formula) to `lost`. Returns the sum of
+/// both.
 #[inline(always)]
 fn add_exactly(sum: &mut f64, lost: &mut f64, x: f64) -> f64 {
     let before = *sum;
@@ -99,12 +101,14 @@ fn add_exactly(sum: &mut f64, lost: &mut f64, x: f64) -> f64 {
     *lost += (before - (next - added)) + (x - added);
     *sum = next;
     let both = next + *lost;
-    // Beyond the range nothing is known to be lost; where nothing is lost, a zero keeps its sign.
+    // If the sum is infinite, the error is NaN and is not used. If there is no error, adding it could change the sign
+    // of a zero.
     if both.is_nan() || *lost == 0.0 { next } else { both }
 }
 
-/// A running fold of a line's block, in place of a copy of it: `values[i]` becomes the fold of `carry` and everything up
-/// to `i` (from `i` on, if `reverse`); `carry` becomes that of the next block. Sums of floats are [`sum`]'s.
+/// A running fold of a line's block, in place of a copy of it: `values[i]` becomes the fold of `carry` and everything
+/// up to `i` (from `i` on, if `reverse`); `carry` becomes that of the next block. Not for sums of floats, which [`sum`]
+/// computes.
 ///
 /// # Safety
 /// `values` and `carry` point to `lanes` and one number of `dtype`.

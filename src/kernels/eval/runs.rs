@@ -1,7 +1,7 @@
-//! Comparisons, guarded loads and selects that go through the lanes of a block run by run.
+//! Comparisons, guarded loads, selects and stores that go through the lanes of a block run by run.
 //!
-//! In: conditions and indices as runs. Out: the instruction's value, made without an index or a byte of a condition for
-//! each lane. Each edge of an array costs a run; its interior is copied, or read in place. The result is `None` where
+//! In: conditions and indices as runs. Out: the instruction's value, made without writing out an index or a condition
+//! for each lane. Each edge of an array costs a run; its interior is copied, or read in place. The result is `None` if
 //! the arguments are not in runs: `block` then goes lane by lane.
 
 use super::frame::{Frame, Place, Value};
@@ -32,7 +32,7 @@ impl Frame<'_> {
         })
     }
 
-    /// `And` of conditions.
+    /// The conjunction of two conditions in runs.
     pub(super) fn both_runs(&mut self, at: usize, a: Val, b: Val, lanes: usize, limit: usize) -> Option<Value> {
         let known = |value| match value {
             Value::Scalar(Scalar::Bool(known)) => Some(known),
@@ -52,7 +52,7 @@ impl Frame<'_> {
         })
     }
 
-    /// Runs of 1 and 0 as an instruction's value.
+    /// Makes a condition, in runs of 1 and 0, the value of an instruction.
     fn make_answers(&mut self, at: usize, make: impl FnOnce(&Self, &mut Vec<Piece>) -> bool) -> Option<Value> {
         match self.make_runs(at, make)? {
             Value::Scalar(answer) => Some(Value::Scalar(Scalar::Bool(answer.bits() != 0))),
@@ -145,8 +145,8 @@ impl Frame<'_> {
     }
 }
 
-/// The first element of a guarded load that may be read in place: the guard holds for one run of neighbours, and the
-/// elements of the other lanes, whose values are not used, lie in the operand, too.
+/// If a guarded load may be read in place, the index of its first lane's element. The guard must hold for one run of
+/// neighbours. The values of the other lanes are not used, but their places must lie in the operand, too.
 fn read_in_place(on: &[Piece], index: &[Piece], lanes: usize, elements: usize) -> Option<u32> {
     let mut found = None;
     let mut several = false;
@@ -161,10 +161,10 @@ fn read_in_place(on: &[Piece], index: &[Piece], lanes: usize, elements: usize) -
     (first as usize + lanes <= elements).then_some(first)
 }
 
-/// Copies lanes of a block, or a number, to the same lanes of another.
+/// Copies some lanes of a block, or a number, to the same lanes of another block.
 ///
 /// # Safety
-/// Both have so many elements of the dtype, and share none.
+/// Both have `first + lanes` elements of the dtype, and do not overlap.
 unsafe fn copy_part(from: Value, dtype: DType, first: usize, lanes: usize, to: *mut u8) {
     let width = dtype.bytes();
     // SAFETY: the caller's promise.

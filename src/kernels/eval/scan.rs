@@ -1,7 +1,7 @@
-//! Form `Scan`: running folds along lines.
+//! Runs kernels of form `Scan`: running folds along lines.
 //!
-//! Long lines are walked block by block with a carry; many lines are walked side by side. Lines run in
-//! parallel, one line does not: a second pass over it would cost what a second core gains.
+//! Long lines are walked block by block with a carry; many lines are walked side by side. Several lines run in
+//! parallel. One line does not, because that would need a second pass over it, which costs what a second core gains.
 
 use super::frame::{BLOCK, FoldMode, Frame, Place, Scene, Value};
 use super::pool::Pool;
@@ -20,7 +20,7 @@ struct Job<'a> {
 /// Runs a scan. Returns the number of blocks.
 ///
 /// # Errors
-/// `ErrorKind::OutOfMemory` where carries find no memory.
+/// `ErrorKind::OutOfMemory` if there is no memory for carries.
 pub(super) fn run(
     scene: &Scene<'_>,
     stage: &Stage,
@@ -64,7 +64,7 @@ pub(super) fn run(
 }
 
 impl Job<'_> {
-    /// One line, lanes along it.
+    /// Scans one line, with lanes along it.
     fn line(&self, frame: &mut Frame<'_>, carries: &Accumulators<'_>, line: usize) {
         carries.init_running(1);
         frame.mode = FoldMode::Running { reverse: self.reverse };
@@ -81,7 +81,7 @@ impl Job<'_> {
         }
     }
 
-    /// Lines from `first` on, a lane each.
+    /// Scans `lanes` lines from `first` on, with a lane for each.
     fn side_by_side(&self, frame: &mut Frame<'_>, carries: &Accumulators<'_>, first: usize, lanes: usize) {
         carries.init_running(lanes);
         frame.mode = FoldMode::Accumulate;

@@ -1,11 +1,12 @@
-//! A pass over the blocks of a kernel: which instructions it evaluates, in which registers.
+//! Stages: which instructions a pass over the blocks of a kernel evaluates, and in which registers.
 //!
-//! In: a kernel and the stores (and folds) that a pass is for. Out: instruction order, a block register
-//! for each, and which instructions write their operand directly.
+//! In: a kernel and the part of it that a pass evaluates. Out: the order of instructions, a block register for each,
+//! and which instructions write their operand directly.
 //!
 //! Must hold:
-//! - EVAL-2: an instruction's register is not that of any value that is still needed, its own arguments included. A
-//!   select's value may be one of its arguments, whose registers are needed as long as it is.
+//! - EVAL-2: an instruction's register is not that of any value that is still needed, its own arguments included. The
+//!   value of a select may lie in the register of one of its arguments, so these registers are needed as long as that
+//!   value is.
 
 use super::across::Tiled;
 use super::chain::{self, Chain};
@@ -14,10 +15,10 @@ use crate::graph::ElementOp;
 use crate::kernels::ir::{Access, Form, Inst, InstOp, Kernel, Level, Run, Store, Val};
 use smallvec::SmallVec;
 
-/// Nothing, where an operand's number may stand.
+/// Stands for "no operand" or "no register" in a list of numbers.
 pub(super) const NONE: u16 = u16::MAX;
 
-/// A pass over blocks.
+/// One pass over blocks.
 #[derive(Debug, Default)]
 pub(super) struct Stage {
     /// Instructions to evaluate for each block, in order.
@@ -28,11 +29,13 @@ pub(super) struct Stage {
     pub register: Vec<u16>,
     /// How many registers there are.
     pub registers: usize,
-    /// The operand whose memory an instruction's block is, where its value is stored there anyway.
+    /// For each instruction, the operand in whose memory its block lies, because its value is stored there; or
+    /// [`NONE`].
     pub direct: Vec<u16>,
-    /// The chain of each instruction of the kernel that ends one. The order has no other ops of chains.
+    /// The chain that ends with each instruction of the kernel, if one does. The other ops of chains are not in
+    /// `order`.
     pub chains: Vec<Option<Box<Chain>>>,
-    /// Loads whose block must be a copy, since the operand is written before the value is used up.
+    /// Whether each load must copy its block, because the operand is written before the last use of the value.
     pub copied: Vec<bool>,
     /// The first `once` instructions of `order` are evaluated once, before a loop's turns; the others in each turn.
     pub once: usize,
@@ -40,7 +43,7 @@ pub(super) struct Stage {
     pub numbers: Vec<u32>,
 }
 
-/// Which part of a kernel a stage is.
+/// The part of a kernel that a stage evaluates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// Instructions whose values are the same for the whole launch.
@@ -49,7 +52,7 @@ pub(super) enum Part {
     Whole,
     /// In a reduction: the values that are folded, and the stores of elements.
     Fold,
-    /// In a reduction: everything that follows the folds.
+    /// In a reduction: everything that is computed from the results of folds.
     Finish,
     /// In a `Map`: the indices of loads that run across.
     Indices,
@@ -64,16 +67,16 @@ pub(super) struct Passes {
     pub uniform: Stage,
     /// `Part::Fold` of a reduction, `Part::Whole` of other forms.
     pub main: Stage,
-    /// `Part::Finish` of a reduction; nothing of other forms.
+    /// `Part::Finish` of a reduction; empty for other forms.
     pub finish: Stage,
     /// `Part::Indices` and `Part::Rows` of a kernel with loads that run across.
     pub tiled: Option<Tiled>,
-    /// `Part::Whole` of a `Map` by the answers to its conditions on indices, if it has index arithmetic.
+    /// Variants of `Part::Whole` of a `Map` for known answers to its conditions on indices, if it has index arithmetic.
     pub peeled: Option<Peeled>,
 }
 
 impl Passes {
-    /// The passes of this kernel.
+    /// Makes the passes of a kernel.
     pub fn of(kernel: &Kernel) -> Passes {
         let uniform = Stage::new(kernel, Part::Uniform);
         let (main, finish) = match kernel.form {
@@ -181,7 +184,7 @@ impl Stage {
                 *slot |= matches!(inst.op, InstOp::Reduce { .. });
             }
         }
-        // Checks count for their fault words, whoever reads what they check.
+        // Checks are always needed, even if no instruction reads their value, because they set fault words.
         for (slot, inst) in needed.iter_mut().zip(&kernel.insts) {
             let here = match part {
                 Part::Uniform | Part::Whole | Part::Rows => true,
@@ -210,7 +213,7 @@ impl Stage {
             }
             let here = match part {
                 Part::Uniform => inst.level == Level::Uniform,
-                // A fold of a number that is the same everywhere is still a fold.
+                // A fold of a uniform value must still be evaluated for each element.
                 _ => inst.level != Level::Uniform || matches!(inst.op, InstOp::Reduce { .. }),
             };
             if here && !(part == Part::Uniform && matches!(inst.op, InstOp::Reduce { .. })) {
@@ -219,7 +222,7 @@ impl Stage {
         }
         order.reverse();
         if part == Part::Fold {
-            // What only the finish needs was kept out by its level.
+            // Values that only `Part::Finish` computes have level Reduced.
             order.retain(|&at| {
                 let inst = &kernel.insts[at as usize];
                 inst.level != Level::Reduced || matches!(inst.op, InstOp::Reduce { .. })
@@ -238,8 +241,8 @@ impl Stage {
         stage
     }
 
-    /// Divides the order of a loop into what is evaluated once, which includes the first loads of what is carried, and what
-    /// is evaluated in each turn.
+    /// Divides the order of a loop into the instructions that are evaluated once, among them the first loads of carried
+    /// values, and those that are evaluated in each turn.
     fn find_turns(&mut self, kernel: &Kernel) {
         let varies = kernel.varies();
         let is_of_turn = |at: u32| varies[at as usize] && kernel.carried_by(at as usize).is_none();
@@ -251,7 +254,7 @@ impl Stage {
         self.numbers = (0..kernel.insts.len() as u32).filter(is_number).collect();
     }
 
-    /// Calls `f` with every argument of an instruction of the order, those of its chain in the place of its own.
+    /// Calls `f` with every argument of an instruction of `order`. If it ends a chain, these are the chain's arguments.
     pub fn arguments(&self, kernel: &Kernel, at: u32, f: impl FnMut(Val)) {
         match &self.chains[at as usize] {
             Some(chain) => chain.arguments(f),
@@ -259,7 +262,7 @@ impl Stage {
         }
     }
 
-    /// Linear scan: a register is free again after the last use of its value.
+    /// Assigns registers by linear scan: a register is free again after the last use of its value.
     fn allocate(&mut self, kernel: &Kernel, part: Part) {
         const END: u32 = u32::MAX;
         let mut last_use = vec![0u32; kernel.insts.len()];
@@ -272,7 +275,8 @@ impl Stage {
         if part == Part::Indices {
             across_indices(kernel).for_each(|index| last_use[index.0 as usize] = END);
         }
-        // What is evaluated once is read in each turn, and what a turn leaves is read in the next one.
+        // Values that are evaluated once are read in each turn, and the carried values of a turn are read in the next
+        // one.
         self.order[..self.once].iter().for_each(|&at| last_use[at as usize] = END);
         carried(kernel).for_each(|val| last_use[val.0 as usize] = END);
         for &at in self.order.iter().rev() {
@@ -280,7 +284,7 @@ impl Stage {
                 last_use[choice.0 as usize] = last_use[choice.0 as usize].max(last_use[at as usize]);
             }
         }
-        // Instructions by the position at which they are used last, the first at the end.
+        // Instructions sorted by the position of their last use. The earliest is at the end, where `pop_if` takes it.
         let mut ends: Vec<(u32, u32)> = self.order.iter().map(|&at| (last_use[at as usize], at)).collect();
         ends.retain(|&(position, _)| position != 0 && position != END);
         ends.sort_unstable_by(|a, b| b.cmp(a));
@@ -297,11 +301,11 @@ impl Stage {
                 free.push(self.register[ended as usize]);
             }
             if last_use[at as usize] == 0 {
-                // Nobody reads it: a check, or a fold.
+                // No instruction of this stage reads the value: it is a check or a fold.
                 free.push(register);
             }
         }
-        // Two sets, behind all others (`rolled`).
+        // Two sets of registers for the carried values of a loop follow all others (`rolled`).
         self.registers += 2 * carried(kernel).count();
     }
 
@@ -339,7 +343,7 @@ impl Stage {
             let natural = store.index.is_none() && store.guard.is_none();
             let is_free = operand.access == Access::Write
                 || (part == Part::Whole && self.is_read_before(kernel, store.operand, store.value));
-            // A loop's first turn still reads what its last one stores.
+            // A loop's stores come after its last turn, but its first turn must read the operand's old elements.
             if is_free && alone && natural && makes_block && kernel.rolled.is_none() {
                 self.direct[store.value.0 as usize] = store.operand;
             }
@@ -368,7 +372,7 @@ mod tests {
     use crate::kernels::ir::{Form, Operand, Run};
     use smallvec::smallvec;
 
-    /// `y = op(op(op(x, x), x), ...)`, 40 times.
+    /// `y = op(op(op(x, x), x), ...)`, with 40 ops.
     fn chain(op: ElementOp) -> Kernel {
         let element = |op| Inst { op, dtype: DType::F32, level: Level::Element };
         let mut insts = vec![

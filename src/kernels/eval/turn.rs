@@ -1,15 +1,15 @@
-//! Copies of columns to rows: what a tile of a transpose reads, turned in registers.
+//! Copies columns to rows, for tiles of transposes: small squares are transposed in CPU registers.
 //!
-//! In: the addresses of columns. Out: rows of memory, of which each takes one element of every column. Squares of eight by
-//! eight words, or of four by four wide ones, go through vectors where the CPU has them; the rest goes word by word.
+//! In: the addresses of columns. Out: rows of memory, each with one element of every column. If the CPU has AVX2,
+//! squares of eight by eight words (of four by four 64-bit ones) go through vectors. The rest is copied word by word.
 
 /// A word that is copied: an element of 1, 4 or 8 bytes.
 pub(super) trait Word: Copy {
-    /// The side of a square of vectors.
+    /// The side of the squares that go through vectors.
     #[cfg(target_arch = "x86_64")]
     const SIDE: usize;
 
-    /// Turns a square: elements from `row` on of `SIDE` columns.
+    /// Transposes a square: `SIDE` elements, from `row` on, of each of `SIDE` columns.
     ///
     /// # Safety
     /// The CPU has AVX2; `columns` points to the addresses of `SIDE` columns, which have the elements, and `to` to `SIDE`
@@ -18,12 +18,13 @@ pub(super) trait Word: Copy {
     unsafe fn square(columns: *const *const Self, row: usize, to: *mut u8, pitch: usize);
 }
 
-/// Copies `rows` elements of each column: column `n` becomes the words of number `n` of rows that are `pitch` bytes apart.
+/// Copies `rows` elements of each column: the elements of column `n` become the `n`-th words of the rows, which are
+/// `pitch` bytes apart.
 ///
 /// # Safety
 /// The columns have `rows` elements, and `to` points to `rows` rows of as many words as there are columns, for writing.
 pub(super) unsafe fn turn<W: Word>(columns: &[*const W], rows: usize, to: *mut u8, pitch: usize) {
-    // SAFETY: the caller's promise; the instruction set is looked up.
+    // SAFETY: the caller's promise; AVX2 is used only if the CPU has it.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
@@ -33,10 +34,10 @@ pub(super) unsafe fn turn<W: Word>(columns: &[*const W], rows: usize, to: *mut u
     }
 }
 
-/// As [`turn`] of some rows, without vectors.
+/// As [`turn`] for some of the rows, without vectors.
 ///
 /// # Safety
-/// As [`turn`]; `to` is the first row of all.
+/// As [`turn`]; `to` is row 0, also if `rows` begins later.
 #[inline(always)]
 unsafe fn word_by_word<W: Word>(columns: &[*const W], rows: std::ops::Range<usize>, to: *mut u8, pitch: usize) {
     /// Columns that are written together.
@@ -60,7 +61,7 @@ unsafe fn word_by_word<W: Word>(columns: &[*const W], rows: std::ops::Range<usiz
     }
 }
 
-/// As [`turn`], by vectors: columns that make a cache line of each row at a time.
+/// As [`turn`], with vectors. Takes as many columns at a time as fill a cache line of each row.
 ///
 /// # Safety
 /// As [`turn`]; the CPU has AVX2.
@@ -116,7 +117,7 @@ mod x86 {
             // SAFETY: the caller's promise.
             unsafe {
                 let c: [__m256; 8] = std::array::from_fn(|n| _mm256_loadu_ps((*columns.add(n)).add(row).cast()));
-                // Words of two columns side by side, then of four, then of eight.
+                // Interleaves the words of two columns, then of four, then of eight.
                 let low = |n: usize| _mm256_unpacklo_ps(c[n], c[n + 1]);
                 let high = |n: usize| _mm256_unpackhi_ps(c[n], c[n + 1]);
                 let four = |n: usize| {

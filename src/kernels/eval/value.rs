@@ -7,28 +7,28 @@ use crate::graph::{DType, Scalar};
 pub(super) enum Value {
     /// Not computed.
     Absent,
-    /// The same for all lanes.
+    /// A number that is the same for all lanes.
     Scalar(Scalar),
     /// An index (u32) that moves by `step` from lane to lane.
     Line {
-        /// The first lane's.
+        /// The index of the first lane.
         start: u32,
-        /// Two's complement, not 0.
+        /// The difference from lane to lane, in two's complement. It is not 0.
         step: u32,
     },
     /// An index in runs, or a condition in runs of 1 and 0. `Arena::pieces` holds the runs of the instruction.
     Pieces,
-    /// An element a lane.
+    /// The address of a block, which has an element for each lane.
     Block(*const u8),
 }
 
 impl Value {
-    /// An index line, or the number that it is.
+    /// An index that moves by `step` from lane to lane: a line, or a number if `step` is 0.
     pub fn line(start: u32, step: u32) -> Value {
         if step == 0 { Value::Scalar(Scalar::U32(start)) } else { Value::Line { start, step } }
     }
 
-    /// An index that is a line or one number: its start and its step.
+    /// Start and step of an index that is a line or a number. `None` for other values.
     pub fn as_line(self) -> Option<(u32, u32)> {
         match self {
             Value::Scalar(Scalar::U32(start)) => Some((start, 0)),
@@ -38,8 +38,9 @@ impl Value {
     }
 }
 
-/// A value in two words, which are stored and loaded one by one. A core that stores a value in parts, and loads it as a
-/// whole at once, waits until all that it stored before is in its cache, results of the last block included.
+/// A value in two words, which are stored and loaded separately. If a value is stored in parts and soon loaded as a
+/// whole, the core cannot forward the stores: the load waits until all earlier stores, also those of the last block's
+/// results, are in the cache.
 #[derive(Clone, Copy)]
 pub(super) struct Words {
     kind: u64,
@@ -51,7 +52,7 @@ impl Words {
     const PIECES: u64 = 1;
     const BLOCK: u64 = 2;
     const LINE: u64 = 3;
-    /// Numbers of the first dtype; those of the others follow.
+    /// The kind of numbers of the first dtype. The kinds of the other dtypes follow.
     const SCALAR: u64 = 4;
 
     /// The words of a value.

@@ -1,13 +1,13 @@
-//! Short transforms as straight-line WGSL.
+//! Writes short transforms as straight-line WGSL.
 //!
-//! In: names of complex numbers. Out: statements that transform them, and the names of the results. Must hold: constants
-//! are correctly rounded, or one unit beside it; no constant of 0 or 1 is multiplied by, so that what is no number stays
-//! where it is.
+//! In: names of complex numbers. Out: statements that transform them, and the names of the results. Must hold:
+//! constants have an error of at most one ulp; nothing is multiplied by a constant 0 or 1, so that NaN does not spread
+//! by such products.
 
 use crate::graph::DType;
 use std::fmt::Write;
 
-/// A complex number: the expressions of its parts.
+/// A complex number, as the expressions of its parts.
 #[derive(Clone, Debug)]
 pub struct Number {
     /// The real part.
@@ -16,7 +16,7 @@ pub struct Number {
     pub im: String,
 }
 
-/// Statements in the making.
+/// Statements under construction.
 pub struct Statements {
     /// The text so far.
     pub text: String,
@@ -25,30 +25,30 @@ pub struct Statements {
 }
 
 impl Statements {
-    /// No statements yet, on numbers of a dtype.
+    /// No statements yet. Numbers have this dtype.
     pub fn new(dtype: DType) -> Statements {
         Statements { text: String::new(), dtype, names: 0 }
     }
 
-    /// A new name.
+    /// Returns a new name.
     pub fn name(&mut self) -> String {
         self.names += 1;
         format!("v{}", self.names)
     }
 
-    /// Names the value of an expression.
+    /// Declares a name for the value of an expression.
     pub fn value(&mut self, expression: &str) -> String {
         let name = self.name();
         let _ = writeln!(self.text, "    let {name} = {expression};");
         name
     }
 
-    /// Names a complex number.
+    /// Declares names for the parts of a complex number.
     pub fn number(&mut self, re: &str, im: &str) -> Number {
         Number { re: self.value(re), im: self.value(im) }
     }
 
-    /// The product of a number and one whose parts are expressions.
+    /// The product of `x` and a number whose parts are these expressions.
     pub fn product(&mut self, x: &Number, re: &str, im: &str) -> Number {
         let Number { re: a, im: b } = x;
         self.number(&format!("{a} * {re} - {b} * {im}"), &format!("{a} * {im} + {b} * {re}"))
@@ -62,7 +62,7 @@ impl Statements {
         self.number(&format!("{} - {}", x.re, y.re), &format!("{} - {}", x.im, y.im))
     }
 
-    /// The transform of as many numbers as are given: 1, a prime, or a product of primes.
+    /// The transform of these numbers. Their count is 1, a prime, or a product of primes.
     pub fn transform(&mut self, x: &[Number]) -> Vec<Number> {
         match x.len() {
             1 => x.to_vec(),
@@ -75,7 +75,8 @@ impl Statements {
         }
     }
 
-    /// Transforms the numbers in groups of `inner`, turns the results, and transforms across the groups.
+    /// Transforms the numbers in groups of `inner`, multiplies the results by twiddle factors, and transforms across
+    /// the groups.
     fn composite(&mut self, x: &[Number], inner: usize) -> Vec<Number> {
         let (radix, outer) = (x.len(), x.len() / inner);
         let mut parts: Vec<Vec<Number>> = Vec::new();
@@ -151,16 +152,16 @@ impl Statements {
     }
 }
 
-/// A constant of a dtype, in parentheses where it has a sign.
+/// A constant of a dtype, in parentheses if it has a sign.
 pub fn literal(dtype: DType, value: f64) -> String {
     let (digits, suffix) =
         if dtype.is_wide() { (format!("{value:?}"), "lf") } else { (format!("{:?}", value as f32), "f") };
     if value.is_sign_negative() { format!("({digits}{suffix})") } else { format!("{digits}{suffix}") }
 }
 
-/// Cosine and sine of `2 pi k / n`.
+/// Cosine and sine of `2 pi k / n`: the parts of a twiddle factor.
 pub fn turn(k: usize, n: usize) -> (f64, f64) {
-    // From the nearest quarter turn, so that the angle is small and its error, too.
+    // The angle is taken from the nearest quarter turn, so that it and its error are small.
     let k = k % n;
     let quarter = (4 * k + n / 2) / n;
     let rest = (4 * k) as f64 - (quarter * n) as f64;

@@ -1,31 +1,32 @@
-//! Transforms to check, on every device: their arguments, the exact sums, and the bound (FFT-2).
+//! Cases of transforms for every device: their arguments, exact results, and the bound on the error (FFT-2).
 
 use crate::dice::Dice;
 use crate::graph::{DType, Fourier, Parts, Spectrum};
 use crate::kernels::library::Library;
 
-/// Lines longer than this are checked at some of their elements.
+/// Lines that are longer than this are checked at some of their elements only.
 const CHECKED_MAX: usize = 300;
 
-/// A transform with its arguments, as doubles that the dtype holds.
+/// A transform with its arguments, in f64 numbers that the dtype can hold.
 #[derive(Debug)]
 pub(crate) struct Case {
     pub library: Library,
     pub arguments: Vec<Vec<f64>>,
 }
 
-/// Complex numbers to complex numbers.
+/// A forward transform of complex lines to their full spectra.
 pub(crate) fn complex(dtype: DType, before: usize, len: usize, after: usize) -> Case {
     let fourier = Fourier { dim: 0, len: len as u32, inverse: false, parts: Parts::Apart, spectrum: Spectrum::Full };
     Case::new(dtype, before, len, after, fourier)
 }
 
-/// Lengths of every kind of step and pass, from near and from far apart, of every kind of argument and result.
+/// Cases with every kind of step and pass, with lines whose neighbours are near and far apart, and with every kind of
+/// argument and result.
 pub(crate) fn all() -> Vec<Case> {
     of_lengths((1..=64).chain([100, 121, 169, 210, 243, 1000, 1009, 2187, 4096, 7776, 1 << 15]))
 }
 
-/// As `all`, of fewer lengths: a GPU compiles a text for each.
+/// As [`all`], but with fewer lengths, because a GPU compiles several texts for each.
 #[cfg(feature = "gpu")]
 pub(crate) fn few() -> Vec<Case> {
     of_lengths([1, 2, 3, 4, 7, 8, 9, 13, 16, 17, 22, 30, 37, 64, 100, 1009, 2187, 4096, 7776, 1 << 15].into_iter())
@@ -37,7 +38,7 @@ fn of_lengths(lengths: impl Iterator<Item = usize>) -> Vec<Case> {
         let kinds = [(Parts::Apart, Spectrum::Full), (Parts::Real, Spectrum::Half), (Parts::Together, Spectrum::Full)];
         let more = [(Parts::Together, Spectrum::Half), (Parts::Real, Spectrum::Full), (Parts::Apart, Spectrum::Half)];
         for (at, &(parts, spectrum)) in kinds.iter().chain(&more).enumerate() {
-            // Every length is transformed in two ways, every way is taken by a third of the lengths.
+            // Each length gets a third of the kinds of transforms, and very long lines only the first kinds.
             if at % 3 != number % 3 || (len > 5000 && at > 2) {
                 continue;
             }
@@ -74,7 +75,7 @@ impl Case {
         let mut arguments: Vec<Vec<f64>> =
             (0..arguments).map(|_| (0..before * given * after * parts).map(|_| number()).collect()).collect();
         if fourier.inverse && fourier.spectrum == Spectrum::Half {
-            // Imaginary parts that are not read: of elements that are their own mirror image.
+            // Elements that are their own mirror image are real, so their imaginary parts must not be read.
             let imaginary = arguments.last_mut().expect("a spectrum has parts");
             let first = imaginary.len() - before * given * after;
             for (place, part) in imaginary[first..].iter_mut().enumerate() {
@@ -86,7 +87,7 @@ impl Case {
         Case { library, arguments }
     }
 
-    /// The case with a number that is none at a place of the first argument.
+    /// The case with a NaN at a place of the first argument.
     pub fn with_nan(mut self, place: usize) -> Case {
         self.arguments[0][place] = f64::NAN;
         self
@@ -102,7 +103,7 @@ impl Case {
         before * fourier.yields() as usize * after * fourier.parts_yielded()
     }
 
-    /// The lines of the argument, continued by zeros or mirror images.
+    /// The lines of the argument, extended by zeros or by mirror images.
     fn lines(&self) -> Vec<Vec<(f64, f64)>> {
         let (_, before, given, after, fourier) = self.sizes();
         let all = before * given * after;
@@ -117,7 +118,7 @@ impl Case {
             let mut own: Vec<(f64, f64)> =
                 (0..takes).map(|i| if i < given { number(first + i * before) } else { (0.0, 0.0) }).collect();
             if fourier.inverse && fourier.spectrum == Spectrum::Half {
-                // The imaginary parts of what is its own mirror image are not read.
+                // Elements that are their own mirror image are real, whatever their imaginary parts are.
                 own[0].1 = 0.0;
                 if len.is_multiple_of(2) {
                     own[len / 2].1 = 0.0;
@@ -139,7 +140,7 @@ impl Case {
         (0..yields).map(|k| number(first + k * before)).collect()
     }
 
-    /// Holds the result of a device against the exact sums.
+    /// Checks the result of a device against the exact sums.
     pub fn check(&self, got: &[f64]) {
         let (dtype, _, _, _, fourier) = self.sizes();
         assert_eq!(got.len(), self.result_elements());
@@ -167,7 +168,7 @@ impl Case {
         }
     }
 
-    /// Holds that the lines whose argument has a number that is none, and no others, have such a result.
+    /// Checks that a line of the result has NaN if the line of the argument has, and only then.
     pub fn check_nan(&self, got: &[f64]) {
         let mut found = 0;
         for (number, line) in self.lines().iter().enumerate() {
@@ -181,7 +182,7 @@ impl Case {
     }
 }
 
-/// `exp(-2 pi i k / n)`, from the nearest quarter turn.
+/// `exp(-2 pi i k / n)`, with the angle taken from the nearest quarter turn.
 fn turn(k: usize, n: usize) -> (f64, f64) {
     let quarter = (4 * k + n / 2) / n;
     let (sin, cos) = (std::f64::consts::FRAC_PI_2 * ((4 * k) as f64 - (quarter * n) as f64) / n as f64).sin_cos();
@@ -193,7 +194,7 @@ fn turn(k: usize, n: usize) -> (f64, f64) {
     }
 }
 
-/// An element of a spectrum of doubles, by sums that keep what they round away.
+/// An element of the spectrum of an f64 line, by compensated sums.
 fn exact(line: &[(f64, f64)], turns: &[(f64, f64)], k: usize, inverse: bool) -> (f64, f64) {
     let mut sums = [(0.0, 0.0); 2];
     let add = |sum: &mut (f64, f64), a: f64, b: f64| {
@@ -210,7 +211,7 @@ fn exact(line: &[(f64, f64)], turns: &[(f64, f64)], k: usize, inverse: bool) -> 
         let sin = if inverse { -sin } else { sin };
         add(&mut sums[0], re, cos);
         add(&mut sums[1], re, sin);
-        // Real lines have no other terms.
+        // Real lines have no further terms.
         if im != 0.0 {
             add(&mut sums[0], -im, sin);
             add(&mut sums[1], im, cos);
@@ -221,7 +222,8 @@ fn exact(line: &[(f64, f64)], turns: &[(f64, f64)], k: usize, inverse: bool) -> 
     (((sums[0].0 + sums[0].1) / by), ((sums[1].0 + sums[1].1) / by))
 }
 
-/// An element of a spectrum of singles, by sums of doubles: what these round away is below a thousandth of the bound.
+/// An element of the spectrum of an f32 line, by sums in f64, whose rounding errors are less than a thousandth of the
+/// bound.
 fn of_singles(line: &[(f64, f64)], turns: &[(f64, f64)], k: usize, inverse: bool) -> (f64, f64) {
     let (mut sum_re, mut sum_im) = (0.0, 0.0);
     let mut at = 0;
@@ -236,7 +238,7 @@ fn of_singles(line: &[(f64, f64)], turns: &[(f64, f64)], k: usize, inverse: bool
     (sum_re / by, sum_im / by)
 }
 
-/// The place of the turn after that at a place, `k` turns on: both are below `len`.
+/// `(at + k) % len`, for `at` and `k` less than `len`.
 fn next(at: usize, k: usize, len: usize) -> usize {
     if at + k < len { at + k } else { at + k - len }
 }

@@ -1,10 +1,10 @@
-//! Transforms of lines on a GPU: passes in Stockham's order ([`Plan`]), each of which transforms lines in workgroup memory
+//! Transforms lines on a GPU in passes ([`Plan`]), in Stockham's order. Each pass does transforms in workgroup memory
 //! ([`text`]).
 //!
-//! In: sizes. Out: passes over `[x, out]` or `[re, im, out]`, and scratch. Lines of several passes go from the argument to
-//! the result by way of scratch, and of the result itself where that holds all of them. Lengths with other prime factors
-//! than passes have are padded: scratch begins with the spectrum of the chirp, which passes of its own make, and two
-//! copies of the padded lines follow.
+//! In: sizes. Out: passes over `[x, out]` or `[re, im, out]`, and scratch. Between several passes, lines lie in
+//! scratch, and also in the result if that can hold all of them. Lengths with prime factors that passes do not have are
+//! padded: scratch then begins with the spectrum of the chirp, which has passes of its own, and two copies of the
+//! padded lines follow.
 
 use super::plan::{FAR_MIN, Plan, chirp_numbers};
 use super::text::{Form, Load, PARAMS, Store, text};
@@ -19,14 +19,14 @@ struct Lines {
     dtype: DType,
     before: u32,
     after: u32,
-    /// The length of the lines that passes transform: that of the transform, or the padded one of a convolution.
+    /// The length of the lines that passes transform: that of the transform, or that of a padded convolution.
     length: u32,
     /// Elements that the argument has along a line.
     given: u32,
     fourier: Fourier,
 }
 
-/// Where the numbers of all lines lie between two passes.
+/// The place of the numbers of all lines between two passes.
 #[derive(Clone, Copy)]
 struct Place {
     operand: u16,
@@ -36,17 +36,17 @@ struct Place {
     im: u32,
 }
 
-/// What the first pass of a chain loads, or the last one stores, and where it lies.
+/// How the first pass of a chain loads, or the last one stores, and the place of these numbers.
 struct End<T> {
     what: T,
-    /// Where numbers lie; `re` is 0 in the argument and in the result.
+    /// The place of the numbers. In the argument and in the result, `re` is 0.
     place: Place,
 }
 
 /// The passes of transforms of lines.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` where there are more numbers than passes count.
+/// `ErrorKind::Unsupported` if there are more numbers than passes can count.
 pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<Vec<Pass>, Error> {
     let Library::Fourier { dtype, before, given, after, fourier } = *library else {
         panic!("LIB-1: {} is no transform", library.name());
@@ -73,17 +73,17 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
 }
 
 impl Lines {
-    /// Real parts of all lines.
+    /// The number of real parts in all lines.
     fn numbers(&self) -> u32 {
         self.before * self.length * self.after
     }
 
-    /// The result's operand; scratch is behind it.
+    /// The number of the result's operand. Scratch is the next operand.
     fn out(&self) -> u16 {
         if self.fourier.parts == Parts::Apart { 2 } else { 1 }
     }
 
-    /// The place of the `number`-th copy of all lines in scratch, whose first `behind` numbers are taken.
+    /// The place of copy `number` of all lines in scratch, after its first `behind` numbers.
     fn copy(&self, number: u32, behind: u32) -> Place {
         let re = behind + number * 2 * self.numbers();
         Place { operand: self.out() + 1, re, im: re + self.numbers() }
@@ -105,7 +105,7 @@ impl Lines {
         End { what, place: Place { operand, re: 0, im: self.before * self.fourier.yields() * self.after } }
     }
 
-    /// What the result is multiplied by.
+    /// The factor by which the result is multiplied.
     fn factor(&self) -> f64 {
         let length = if self.fourier.inverse { self.fourier.len as f64 } else { 1.0 };
         let padded = if self.length == self.fourier.len { 1.0 } else { self.length as f64 };
@@ -113,13 +113,13 @@ impl Lines {
     }
 }
 
-/// The two places between which a chain of `passes` passes alternates, ordered so that its last pass does not read `end`,
-/// to which it may write.
+/// The two places to which the passes of a chain store alternately. They are ordered such that the last pass does not
+/// read `end`, to which it may write.
 fn toward(end: Place, other: Place, passes: usize) -> [Place; 2] {
     if passes.is_multiple_of(2) { [other, end] } else { [end, other] }
 }
 
-/// Passes in the making.
+/// Passes under construction.
 struct Maker<'a> {
     passes: Vec<Pass>,
     segments: &'a [u8],
@@ -127,7 +127,7 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    /// Transforms lines by passes alone.
+    /// Adds the passes of a transform whose length passes can do directly.
     fn transform(&mut self, lines: &Lines, radices: &[u32]) -> Result<(), Error> {
         let result = lines.result(false);
         let between = match lines.fourier.spectrum {
@@ -137,8 +137,8 @@ impl Maker<'_> {
         self.chain(lines, radices, lines.argument(false), between, result)
     }
 
-    /// Bluestein's algorithm: transforms the chirp, transforms the lines times the chirp, and transforms the product of both
-    /// spectra back.
+    /// Adds the passes of Bluestein's algorithm: it transforms the chirp, transforms the lines times the chirp, and
+    /// transforms the product of both spectra back.
     fn convolve(&mut self, lines: &Lines, radices: &[u32], chirp_radices: &[u32]) -> Result<(), Error> {
         let padded = lines.length;
         let behind = chirp_numbers(padded) as u32;
@@ -155,7 +155,7 @@ impl Maker<'_> {
         self.chain(lines, radices, convolved, copies, lines.result(true))
     }
 
-    /// The passes from one end to the other.
+    /// Adds a chain of passes, from one end to the other.
     fn chain(
         &mut self,
         lines: &Lines,
@@ -210,7 +210,7 @@ impl Maker<'_> {
         params.extend([to, target_pitch, target_end, target.re, target.im]);
         params.extend([before, done * radix, fourier.len, length]);
         let quarter = |of: u32| std::f64::consts::FRAC_PI_2 / of as f64;
-        // A chirp turns by `2 len`.
+        // The angles of a chirp are multiples of `2 pi / (2 len)`.
         for number in [lines.factor(), quarter(done * radix), quarter(fourier.len) / 2.0] {
             params.extend(words(dtype, number));
         }
@@ -230,7 +230,7 @@ impl Maker<'_> {
     }
 }
 
-/// The two parameter words of a number.
+/// The two parameter words of a number. The second is 0 for f32.
 fn words(dtype: DType, number: f64) -> [u32; 2] {
     match dtype.is_wide() {
         true => [number.to_bits() as u32, (number.to_bits() >> 32) as u32],
@@ -244,8 +244,8 @@ mod tests {
     use crate::kernels::fft::cases::{self, Case};
     use crate::kernels::wgsl::harness::{floats, floats64, gpu, words, words64};
 
-    /// What the GPU makes of a case, where there is one that has the dtype. Buffers come in pieces of `1 << shift` 32-bit
-    /// elements.
+    /// The result of a case on the GPU, or `None` without a GPU that has the dtype. Operands have segments of `1 <<
+    /// shift` 32-bit elements.
     fn run(case: &Case, shift: u32) -> Option<Vec<f64>> {
         let gpu = gpu()?;
         let Library::Fourier { dtype, .. } = case.library else { return None };
@@ -259,7 +259,7 @@ mod tests {
         let mut arrays: Vec<Vec<u32>> = case.arguments.iter().map(|argument| encode(argument)).collect();
         arrays.push(encode(&vec![7.0; case.result_elements()]));
         arrays.push(vec![7; case.library.scratch_words().max(1) as usize]);
-        // A piece of 64-bit elements holds half as many.
+        // A segment holds half as many 64-bit elements.
         let pieces: Vec<Vec<Vec<u32>>> =
             arrays.iter().map(|words| words.chunks(1 << shift).map(<[u32]>::to_vec).collect()).collect();
         let segments: Vec<u8> = pieces.iter().map(|pieces| pieces.len() as u8).collect();

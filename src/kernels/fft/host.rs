@@ -1,8 +1,9 @@
-//! Transforms of lines on the host, by `rustfft` and `realfft`: workers take blocks of lines, whose elements lie side by
-//! side, so that what one memory access brings is used.
+//! Transforms lines on the host, by `rustfft` and `realfft`. Workers take blocks of lines whose elements lie side by
+//! side, so that they use whole cache lines.
 //!
-//! In: an argument in one array, or parts in two. Out: the result. Plans, which hold tables of turns, are kept in the
-//! pool for lengths that come again. Must hold: FFT-1, FFT-2; which thread takes a block decides no bit.
+//! In: an argument in one array, or parts in two. Out: the result. Plans, which hold tables of twiddle factors, are
+//! cached in the pool for lengths that are used again. Must hold: FFT-1, FFT-2; the result does not depend on which
+//! thread takes a block.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{DType, Fourier, Parts, Spectrum};
@@ -17,16 +18,16 @@ use std::sync::Arc;
 
 /// Lines side by side that a worker takes at a time: a cache line of f64.
 const BLOCK: usize = 8;
-/// Plans that are kept for each dtype.
+/// The most plans that are cached for each dtype.
 const PLANS_MAX: usize = 16;
-/// The longest line whose plan is kept: a plan's tables are about as long as its line, and no budget of memory counts
-/// them. Of f64, the tables of such a line have 16 MiB.
+/// The longest line whose plan is cached. The tables of a plan are about as long as its line, and no memory budget
+/// counts them. For f64, the tables of such a line have 16 MiB.
 const PLAN_KEPT_MAX: u32 = 1 << 20;
 
 /// Runs `Library::Fourier` over its operands `[x, out]` or `[re, im, out]` (and unused scratch).
 ///
 /// # Errors
-/// `ErrorKind::OutOfMemory` where a line finds no memory.
+/// `ErrorKind::OutOfMemory` if there is no memory for a line.
 pub fn run(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) -> Result<()> {
     let &Library::Fourier { dtype, .. } = library else { panic!("LIB-1: {library:?} is no transform") };
     match dtype {
@@ -38,13 +39,13 @@ pub fn run(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) -> Resu
     }
 }
 
-/// A transform of a line of one length.
+/// A plan of `rustfft` or `realfft` for lines of one length.
 enum Plan<T> {
-    /// Of complex numbers.
+    /// Transforms a complex line.
     Complex(Arc<dyn Fft<T>>),
-    /// Of a real line to its half spectrum.
+    /// Transforms a real line to its half spectrum.
     Forward(Arc<dyn RealToComplex<T>>),
-    /// Of a half spectrum to its real line.
+    /// Transforms a half spectrum to its real line.
     Inverse(Arc<dyn ComplexToReal<T>>),
 }
 
@@ -58,13 +59,13 @@ impl<T> Clone for Plan<T> {
     }
 }
 
-/// What decides a plan: the length, the direction, and whether the line is real.
+/// The key of a plan: the length, whether it is inverse, and whether the line is real.
 type PlanKey = (u32, bool, bool);
 
-/// The plans of one dtype that were used last.
+/// A cache of the most recently used plans of one dtype.
 type Known<T> = Recent<PlanKey, Plan<T>, PLANS_MAX>;
 
-/// The plans that were used last.
+/// A cache of the most recently used plans.
 #[derive(Debug, Default)]
 pub(crate) struct Plans {
     single: Known<f32>,
@@ -87,7 +88,7 @@ impl Real for f64 {
     }
 }
 
-/// The plan of a transform. A line that is real takes half the work.
+/// The plan of a transform. A real line has a plan of its own, which does half the work.
 fn plan<T: Real>(fourier: &Fourier, plans: &Plans) -> Plan<T> {
     let is_real = match (fourier.parts, fourier.spectrum) {
         (_, Spectrum::Half) => true,
@@ -108,24 +109,24 @@ fn plan<T: Real>(fourier: &Fourier, plans: &Plans) -> Plan<T> {
     T::known(plans).get_or_make(|known| *known == key, || (key, make()))
 }
 
-/// The argument's parts.
+/// The real and imaginary parts of the argument.
 struct Source<'a, T> {
     re: &'a [T],
-    /// None where the argument is real.
+    /// `None` if the argument is real.
     im: Option<&'a [T]>,
 }
 
-/// The result, of which each worker writes its own lines.
+/// The result. Each worker writes the lines that it has taken.
 struct Target<T> {
     at: *mut T,
-    /// Where imaginary parts begin; 0 where the result is real.
+    /// The index of the first imaginary part; 0 if the result is real.
     im: usize,
 }
 
-// SAFETY: lines are disjoint.
+// SAFETY: workers write disjoint lines.
 unsafe impl<T: Send> Sync for Target<T> {}
 
-/// Memory of a worker: the numbers of a block of lines, one line after the other.
+/// The memory of a worker: the numbers of a block of lines, one line after the other.
 struct Work<T> {
     numbers: Vec<Complex<T>>,
     reals: Vec<T>,
@@ -146,7 +147,7 @@ fn transform<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Po
             (Source { re, im: Some(im) }, 1)
         }
     };
-    // SAFETY: the one place that writes `out`.
+    // SAFETY: this is the only slice of `out`.
     let out = unsafe { operands[out].slice_mut::<T>() };
     let results = before * fourier.yields() as usize * after;
     let fits = source.re.len() >= all && source.im.is_none_or(|im| im.len() >= all);
@@ -187,7 +188,7 @@ struct Lines<'a, T> {
     target: Target<T>,
 }
 
-/// Zeros, if there is memory for them.
+/// A vector of zeros, or an error if there is no memory for it.
 fn zeros<T: Clone>(count: usize, zero: T) -> Result<Vec<T>> {
     let mut zeros = Vec::new();
     if zeros.try_reserve_exact(count).is_err() {
@@ -241,7 +242,7 @@ impl<T: Real> Lines<'_, T> {
                     plan.process_with_scratch(reals, numbers, &mut work.scratch)
                 }
                 Plan::Inverse(plan) => {
-                    // What is its own mirror image is real.
+                    // Elements that are their own mirror image are real.
                     numbers[0].im = T::zero();
                     if len.is_multiple_of(2) {
                         numbers[held - 1].im = T::zero();
@@ -255,7 +256,7 @@ impl<T: Real> Lines<'_, T> {
         self.store(work, page, first, count);
     }
 
-    /// Loads lines, continued by zeros.
+    /// Loads lines, and extends them by zeros.
     fn load(&self, work: &mut Work<T>, first: usize, count: usize) {
         let Source { re, im } = &self.source;
         let (len, held) = (self.len(), self.held());
@@ -290,7 +291,7 @@ impl<T: Real> Lines<'_, T> {
                 let at = first + k * self.before + line;
                 let number = match self.plan {
                     Plan::Inverse(_) => Complex::new(work.reals[line * len + k], T::zero()),
-                    // The other half is the mirror image.
+                    // The other half of the spectrum is the mirror image.
                     Plan::Forward(_) if k >= held => work.numbers[line * held + len - k].conj(),
                     Plan::Complex(_) | Plan::Forward(_) => work.numbers[line * held + k],
                 };

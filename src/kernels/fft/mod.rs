@@ -1,11 +1,12 @@
 //! Discrete Fourier transforms of lines.
 //!
-//! In: real or complex lines along a dimension, their parts apart or together. Out: for each line its spectrum, or the
-//! line of a spectrum, parts together. On the host by `rustfft` and `realfft`; on a GPU in passes ([`Plan`]).
+//! In: real or complex lines along a dimension, with their parts in one array or in two. Out: the spectrum of each
+//! line, or the line of each spectrum, with all parts in one array. The host uses `rustfft` and `realfft`; a GPU
+//! transforms in passes (`plan`).
 //!
-//! Must hold: FFT-1: a NaN in one line reaches no other line. FFT-2: the relative
-//! error of a line in the Euclidean norm is at most `eps log2(len)`, where `len` has no prime factor above 13, else
-//! three times that, of the padded length; eps is the distance from 1 to the next number.
+//! Must hold: FFT-1: a NaN in one line reaches no other line. FFT-2: the relative error of a line in the Euclidean norm
+//! is at most `eps log2(len)` if `len` has no prime factor above 13, otherwise three times that for the padded length.
+//! `eps` is the distance from 1 to the next number.
 
 #[cfg(feature = "gpu")]
 mod butterfly;

@@ -1,25 +1,26 @@
-//! How a transform of long lines is cut into passes on a GPU.
+//! Plans: how a transform is cut into passes on a GPU.
 //!
 //! In: the length of the lines, and how far apart neighbours of a line are. Out: the lengths of the transforms that
-//! passes do in workgroup memory, and the padded length where a line's length has other prime factors than
-//! [`PRIMES`] (Bluestein's algorithm: the transform is a convolution with a chirp). Must hold: a function of these
-//! alone, so that bits are, too; FFT-3: the product of the passes is the length, or the padded one.
+//! passes do in workgroup memory, and the padded length if a line's length has prime factors other than [`PRIMES`]
+//! (Bluestein's algorithm: the transform is a convolution with a chirp). Must hold: a plan is a function of these and
+//! the dtype alone, and so are the bits of the result. FFT-3: the product of the passes is the length, or the padded
+//! length.
 
 use crate::graph::{DType, Fourier, Spectrum};
 use smallvec::{SmallVec, smallvec};
 
 /// Prime factors of lengths that are transformed directly.
 const PRIMES: [usize; 6] = [2, 3, 5, 7, 11, 13];
-/// Bytes of workgroup memory that a pass uses: 16 KiB, which every device has. It holds the real parts of a tile first,
-/// then the imaginary ones.
+/// Bytes of workgroup memory that a pass uses: 16 KiB, which every device has. It holds first the real parts of a tile
+/// and later the imaginary ones.
 const TILE_BYTES: u32 = 16 << 10;
-/// The longest transform of a pass that reads neighbours of a line from far apart: so that it takes lines enough side by
-/// side for whole sectors of memory.
+/// The longest transform of a pass if neighbours of a line are far apart in memory. The tile then has enough lines side
+/// by side to read whole sectors of memory.
 const FAR_MAX: u32 = 256;
-/// The longest line whose neighbours lie far apart that is transformed in one pass; a second pass would read and write
+/// The longest line that is transformed in one pass if its neighbours are far apart. A second pass would read and write
 /// everything again.
 const FAR_ALONE_MAX: u32 = 512;
-/// Elements side by side from which neighbours of a line are far apart.
+/// Neighbours of a line count as far apart if at least this many elements lie between their beginnings.
 pub const FAR_MIN: u32 = 8;
 
 /// The passes of a transform.
@@ -27,7 +28,7 @@ pub const FAR_MIN: u32 = 8;
 pub struct Plan {
     /// The length of the transform that each pass does.
     pub passes: SmallVec<[u32; 4]>,
-    /// The length of the convolution by which the transform is made, if it is.
+    /// The length of the convolution, if the transform is computed by one.
     pub padded: Option<u32>,
 }
 
@@ -37,7 +38,7 @@ pub fn tile(dtype: DType) -> u32 {
 }
 
 impl Plan {
-    /// The plan for lines of `len` elements, `before` elements apart. `None` where `len` is beyond what passes count.
+    /// The plan for lines of `len` elements, `before` elements apart. `None` if `len` is more than passes can count.
     pub fn of(dtype: DType, len: u32, before: u32) -> Option<Plan> {
         if is_smooth(len as usize, &PRIMES) {
             return Some(Plan { passes: split(dtype, len, before)?, padded: None });
@@ -52,8 +53,8 @@ impl Plan {
     }
 }
 
-/// 32-bit words of scratch that a GPU needs to transform `lines` lines, `before` of them side by side. Beyond what a GPU
-/// counts it is more than 32 bits.
+/// 32-bit words of scratch that a GPU needs to transform `lines` lines, `before` of them side by side. If a GPU cannot
+/// count the numbers, the result is larger than any 32-bit number.
 pub fn scratch_words(dtype: DType, fourier: &Fourier, before: u32, lines: u64) -> u64 {
     let Some(plan) = Plan::of(dtype, fourier.len, before) else { return u64::MAX };
     let numbers = 2 * lines.saturating_mul(plan.length() as u64);
@@ -61,18 +62,18 @@ pub fn scratch_words(dtype: DType, fourier: &Fourier, before: u32, lines: u64) -
         None => numbers.saturating_mul(copies(&plan, fourier)),
         Some(padded) => chirp_numbers(padded).saturating_add(numbers.saturating_mul(2)),
     };
-    // A pass counts its lines and places by 32 bits.
+    // A pass counts its lines and places in 32 bits.
     if numbers > u32::MAX as u64 { u64::MAX } else { scratch.saturating_mul(if dtype.is_wide() { 2 } else { 1 }) }
 }
 
-/// Copies of all lines that a plan without a chirp keeps in scratch. The result serves as another one where it holds
-/// all numbers.
+/// The number of copies of all lines that a plan without a chirp keeps in scratch. If the result holds all numbers, it
+/// serves as a further copy.
 fn copies(plan: &Plan, fourier: &Fourier) -> u64 {
     let between = plan.passes.len() as u64 - 1;
     between.min(if fourier.spectrum == Spectrum::Full { 1 } else { 2 })
 }
 
-/// Numbers at the beginning of scratch that hold the spectrum of the chirp.
+/// The count of the numbers at the beginning of scratch that hold the spectrum of the chirp.
 pub fn chirp_numbers(padded: u32) -> u64 {
     2 * padded as u64
 }
@@ -87,7 +88,7 @@ pub fn is_smooth(mut len: usize, primes: &[usize]) -> bool {
     len == 1
 }
 
-/// The least of 2^k and 3 2^k that holds a convolution of two lines of `len`.
+/// The least number of the form 2^k or 3 2^k that is long enough for a convolution of two lines of `len`.
 fn padded(len: u32) -> Option<u32> {
     let least = (2 * len as u64 - 1).max(4);
     let double = least.next_power_of_two();
@@ -108,7 +109,7 @@ fn split(dtype: DType, len: u32, before: u32) -> Option<SmallVec<[u32; 4]>> {
     (2..=8).find_map(|count| even_split(len, count, &divisors))
 }
 
-/// `len` as a product of so many of the divisors, near to each other.
+/// `len` as a product of `count` of the divisors, which are close to each other.
 fn even_split(len: u32, count: u32, divisors: &[u32]) -> Option<SmallVec<[u32; 4]>> {
     if count == 1 {
         return divisors.contains(&len).then(|| smallvec![len]);
@@ -145,7 +146,7 @@ pub fn steps(dtype: DType, len: u32) -> SmallVec<[u32; 8]> {
         steps.push(3);
         rest /= 3;
     }
-    // A step of f64 takes half as many numbers, which take twice the registers.
+    // The widest step of f64 has half as many numbers, because each takes twice the registers.
     let widest = if dtype.is_wide() { 3 } else { 4 };
     let bits = rest.trailing_zeros();
     let count = bits.div_ceil(widest);

@@ -1,13 +1,13 @@
-//! The WGSL of one pass of a transform: a workgroup loads a tile of lines, transforms them in steps, between which their
-//! numbers cross workgroup memory, real parts first and then imaginary ones, and stores them.
+//! Writes the WGSL of one pass of a transform. A workgroup loads a tile of lines, transforms them in steps, and stores
+//! them. Between steps, invocations exchange numbers through workgroup memory, first the real parts and then the
+//! imaginary ones.
 //!
 //! In: a [`Form`]. Out: a module. Its parameters, from `OWN_WORDS` on, are [`PARAMS`].
 //!
-//! A pass of radix R takes lines whose elements are `source_step` numbers apart, and leaves them `target_step` apart
-//! (Stockham's order: no pass reverses digits). A line has the number `l`; its element `p` is loaded from
-//! `l % source_step + p * source_step` within the `l / source_step`-th block of `source_pitch` numbers, and stored
-//! likewise. Must hold: FFT-4: of two invocations that work for the same element, beyond the last line or butterfly, both
-//! write the same bits.
+//! A pass of radix R loads lines whose elements are `source_step` numbers apart, and stores them `target_step` apart
+//! (Stockham's order: no pass reverses digits). Element `p` of line `l` is loaded from `l % source_step + p *
+//! source_step` within the `l / source_step`-th block of `source_pitch` numbers, and stored likewise. Must hold: FFT-4:
+//! invocations beyond the last line or butterfly repeat the work of another invocation, and both write the same bits.
 
 use super::butterfly::literal;
 use super::plan::{steps, tile};
@@ -20,10 +20,11 @@ use crate::kernels::wgsl::types::storage;
 /// Invocations of a workgroup.
 pub const INVOCATIONS: u32 = 256;
 
-/// The parameters of a pass: lines; of the source and of the target the step, the pitch of blocks, how many numbers of a
-/// block there are, and where real and imaginary parts begin; the numbers between neighbours of an original line; the
-/// length of the lines that passes before and this one have made; the original length, and that of the padded line; two
-/// words each of the factor of the result, and of a quarter turn over `turn` and `2 len`.
+/// The parameters of a pass: the number of lines; for the source and for the target the step, the pitch of blocks, how
+/// many numbers of a block there are, and where real and imaginary parts begin; the numbers between neighbours of an
+/// original line; the length of the transforms that are complete before this pass, and after it; the original length,
+/// and the padded length; and, in two words each, the factor of the result, and a quarter turn divided by `turn` and by
+/// `2 len`.
 pub const PARAMS: [&str; 21] = [
     "lines",
     "source_step",
@@ -48,12 +49,13 @@ pub const PARAMS: [&str; 21] = [
     "chirp_step_high",
 ];
 
-/// What a pass loads.
+/// The numbers that a pass loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
-    /// What a pass before it stored in this operand.
+    /// The numbers that an earlier pass stored in this operand.
     Plain(u16),
-    /// The same, times the spectrum of the chirp; parts are exchanged, so that the transform becomes the inverse one.
+    /// As `Plain`, but multiplied by the spectrum of the chirp. Real and imaginary parts are exchanged, which makes the
+    /// transform the inverse one.
     Convolved(u16),
     /// The chirp.
     Chirp,
@@ -61,54 +63,55 @@ pub enum Load {
     Argument {
         /// How its parts are stored.
         parts: Parts,
-        /// It is a half spectrum, of which the other half is the mirror image.
+        /// Whether it is a half spectrum, whose other half is the mirror image.
         half: bool,
-        /// Parts are exchanged: the transform becomes the inverse one.
+        /// Whether real and imaginary parts are exchanged, which makes the transform the inverse one.
         swap: bool,
-        /// It is multiplied by the chirp.
+        /// Whether it is multiplied by the chirp.
         chirped: bool,
     },
 }
 
-/// What a pass stores.
+/// The numbers that a pass stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Store {
-    /// Numbers for a pass after it, in this operand.
+    /// Numbers for a later pass, in this operand.
     Plain(u16),
-    /// The result, in this operand, times the factor.
+    /// The result, multiplied by the factor.
     Result {
         /// The operand.
         operand: u16,
-        /// Only real parts.
+        /// Whether only real parts are stored.
         real: bool,
-        /// Parts are exchanged at the end.
+        /// Whether real and imaginary parts are exchanged at the end.
         swap: bool,
-        /// Parts are exchanged, and multiplied by the chirp, first.
+        /// Whether, before that, parts are exchanged and the numbers multiplied by the chirp.
         chirped: bool,
     },
 }
 
-/// What the text of a pass depends on.
+/// The form of a pass, on which its text depends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Form {
     /// f32 or f64.
     pub dtype: DType,
-    /// The length that it transforms.
+    /// The length of its transforms.
     pub radix: u32,
-    /// Whether neighbouring invocations load neighbouring lines, rather than neighbours of a line.
+    /// Whether neighbouring invocations load from neighbouring lines, rather than neighbours of a line.
     pub lines_first: bool,
-    /// Whether neighbouring invocations store neighbouring lines.
+    /// Whether neighbouring invocations store to neighbouring lines.
     pub stores_lines_first: bool,
-    /// Whether an earlier pass has transformed a part of each line; this pass then multiplies what it loads by turns first.
+    /// Whether an earlier pass has done a part of the transform. This pass then multiplies the loaded numbers by
+    /// twiddle factors.
     pub turned: bool,
-    /// What it loads.
+    /// The numbers that it loads.
     pub load: Load,
-    /// What it stores.
+    /// The numbers that it stores.
     pub store: Store,
 }
 
 impl Form {
-    /// Lines of a tile.
+    /// The number of lines of a tile.
     pub fn lines(&self) -> u32 {
         let most = tile(self.dtype) / self.radix;
         1 << most.max(1).ilog2()
@@ -135,7 +138,7 @@ impl Form {
     }
 }
 
-/// The module of a pass whose operands have so many segments.
+/// The module of a pass whose operands have these numbers of segments.
 pub fn text(form: &Form, segments: &[u8]) -> String {
     let mut module = Module::new();
     for (operand, &segments) in form.operands().iter().zip(segments) {
@@ -163,7 +166,8 @@ pub fn text(form: &Form, segments: &[u8]) -> String {
     module.finish_with(INVOCATIONS, &pass.statements.text)
 }
 
-/// Workgroup memory, and functions of a number's place in it, of turns and of chirps.
+/// The declarations of workgroup memory, and of the functions for a number's place in it, for twiddle factors and for
+/// chirps.
 fn functions(form: &Form) -> String {
     let (dtype, ty) = (form.dtype, storage(form.dtype));
     let numbers = (form.lines() * form.radix).next_multiple_of(32);

@@ -1,4 +1,4 @@
-//! The statements by which an invocation of a pass loads, transforms, exchanges and stores its numbers.
+//! Writes the statements by which an invocation of a pass loads, transforms, exchanges and stores its numbers.
 //!
 //! In: a [`Form`]. Out: the text of `main`, in the order in which the methods of [`Writer`] are called. Must hold: FFT-4.
 
@@ -11,25 +11,26 @@ use std::fmt::Write;
 
 /// The numbers that an invocation holds.
 pub struct Held {
-    /// For each of its butterflies the line within the tile, the place of the first number in the line, and the numbers.
+    /// For each of its butterflies: the line within the tile, the place of the first number in the line, and the
+    /// numbers.
     butterflies: Vec<(String, String, Vec<Number>)>,
-    /// How far apart the numbers of a butterfly are in their line.
+    /// The distance in their line between the numbers of a butterfly.
     apart: u32,
 }
 
-/// The statements of `main` in the making.
+/// The statements of `main`, under construction.
 pub struct Writer<'a> {
     form: &'a Form,
-    /// What is written so far.
+    /// The statements so far.
     pub statements: Statements,
-    /// Whether neighbours in the workgroup have neighbouring lines at this time.
+    /// Whether neighbouring invocations have numbers of neighbouring lines at this point.
     lines_first: bool,
-    /// Whether workgroup memory was read before.
+    /// Whether earlier statements read workgroup memory.
     read: bool,
 }
 
 impl Writer<'_> {
-    /// Nothing yet.
+    /// No statements yet.
     pub fn new(form: &Form) -> Writer<'_> {
         let statements = Statements::new(form.dtype);
         Writer { form, statements, lines_first: form.lines_first, read: false }
@@ -39,7 +40,7 @@ impl Writer<'_> {
         let _ = writeln!(self.statements.text, "    {text}");
     }
 
-    /// Names the parameters.
+    /// Declares a name for each parameter.
     pub fn parameters(&mut self) {
         let dtype = self.form.dtype;
         for (number, name) in PARAMS.iter().enumerate() {
@@ -80,7 +81,8 @@ impl Writer<'_> {
         (0..all.div_ceil(INVOCATIONS)).map(share).collect()
     }
 
-    /// The number of a line of the tile among all lines. Beyond the last, it is the last (FFT-4).
+    /// The number, among all lines, of a line of the tile. A line beyond the last one gets the number of the last
+    /// (FFT-4).
     fn line(&mut self, line: &str) -> String {
         let lines = self.form.lines();
         self.statements.value(&format!("min(index * {lines}u + {line}, lines - 1u)"))
@@ -107,7 +109,7 @@ impl Writer<'_> {
                 numbers.push(self.loaded(&block, &at));
             }
             if let Some(done) = &done {
-                // The turn of `done * (j + i * butterflies)`, as a product of two.
+                // The twiddle factor of `done * (j + i * butterflies)` is a product of two factors.
                 let turn = |k: &str| format!("turn_of({k}, turn, turn_quarters, turn_step)");
                 let first = self.turn(&turn(&format!("{done} * {j}")));
                 let powers = self.powers(step, |i| turn(&format!("{done} * {}u", i * butterflies)));
@@ -156,7 +158,7 @@ impl Writer<'_> {
 
     fn argument(&mut self, block: &str, at: &str, parts: Parts, half: bool, swap: bool, chirped: bool) -> Number {
         let zero = zero(self.form.dtype);
-        // Beyond the line's own length, and beyond what was given of it, there are zeros.
+        // Elements beyond the line's length, and those that the argument does not have, are zeros.
         let inside = if chirped { format!("{at} < before * len && ") } else { String::new() };
         let (from, mirrored) = if half {
             let mirrored = self.statements.value(&format!("{at} >= before * (len / 2u + 1u) && {at} < before * len"));
@@ -189,19 +191,19 @@ impl Writer<'_> {
         }
     }
 
-    /// Names `exp(-pi i k^2 / len)`; `k` is at most `len`.
+    /// Declares a name for `exp(-pi i k^2 / len)`, where `k` is at most `len`.
     fn chirp(&mut self, k: &str) -> String {
         self.statements.value(&format!("turn_of(square_of({k}, 2u * len), 2u * len, chirp_quarters, chirp_step)"))
     }
 
-    /// Names the parts of a turn.
+    /// Declares a name for a twiddle factor.
     fn turn(&mut self, turn: &str) -> Number {
         let turn = self.statements.value(turn);
         Number { re: format!("{turn}.x"), im: format!("{turn}.y") }
     }
 
-    /// The powers of a turn from 0 to `count - 1`, of which that of 0 is none. Those of powers of two are computed, the
-    /// others are products of at most four of these.
+    /// The powers of a twiddle factor from 0 to `count - 1`; that of 0 is `None`. Powers whose exponents are powers of
+    /// two are computed by `turn`. The others are products of at most four of these.
     fn powers(&mut self, count: u32, turn: impl Fn(u32) -> String) -> Vec<Option<Number>> {
         let mut powers: Vec<Option<Number>> = vec![None];
         for i in 1..count {
@@ -215,7 +217,7 @@ impl Writer<'_> {
         powers
     }
 
-    /// Turns what the steps before have transformed up to `done` elements.
+    /// Multiplies numbers, of which `done` neighbours are transformed already, by the twiddle factors of a step.
     pub fn turn_step(&mut self, held: &mut Held, step: u32, done: u32) {
         let all = done * step;
         let quarter = self.statements.literal(std::f64::consts::FRAC_PI_2 / all as f64);
@@ -231,7 +233,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Transforms the numbers of each butterfly. What it makes lies `done` elements apart.
+    /// Transforms the numbers of each butterfly. The results are `done` elements apart in their line.
     pub fn butterflies(&mut self, held: Held, step: u32, done: u32) -> Held {
         let made = held.butterflies.into_iter().map(|(line, j, numbers)| {
             let results = self.statements.transform(&numbers);
@@ -241,7 +243,8 @@ impl Writer<'_> {
         Held { butterflies: made.collect(), apart: done }
     }
 
-    /// Passes numbers through workgroup memory, to those who do butterflies of radix `step`.
+    /// Exchanges numbers through workgroup memory, so that each invocation has those of its butterflies of radix
+    /// `step`.
     pub fn exchange(&mut self, held: Held, step: u32) -> Held {
         self.lines_first = self.form.stores_lines_first;
         let shares = self.shares(step);

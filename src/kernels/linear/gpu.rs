@@ -1,12 +1,12 @@
-//! Linear algebra on a GPU: blocked factorisations, whose large part is products.
+//! Linear algebra on a GPU: blocked factorisations, which spend most of their time in products.
 //!
-//! In: sizes and segment counts. Out: passes. A factorisation takes its matrix in panels of columns. For each of them,
-//! one workgroup a page factors the panel ([`cholesky`], [`elimination`], [`reflections`]), and many workgroups take it
-//! from the columns that follow ([`steps`], or [`reflections`] themselves). A page of `BLOCK` columns or fewer is one
-//! workgroup's from the beginning to the end, so that thousands of small pages are one dispatch.
+//! In: sizes and segment counts. Out: passes. A factorisation takes its matrix in panels of columns. For each panel,
+//! one workgroup for each page factors it ([`cholesky`], [`elimination`], [`reflections`]). Then many workgroups update
+//! the columns that follow ([`steps`], or [`reflections`] itself). One workgroup does all of a page of at most `BLOCK`
+//! columns, so that thousands of small pages are one dispatch.
 //!
-//! Must hold: LINALG-1; all loops of a kernel take at most 60,000 turns in an invocation, since Mesa's software device
-//! ends loops silently after 65,535 ([`panel_width`], `LinearOp::gpu_rows_max`).
+//! Must hold: LINALG-1; the loops of a kernel take at most 60,000 turns together in an invocation, because Mesa's
+//! software device ends loops silently after 65,535 ([`panel_width`], `LinearOp::gpu_rows_max`).
 
 mod cholesky;
 mod elimination;
@@ -23,13 +23,13 @@ use crate::kernels::wgsl::types::{one, storage, zero};
 const BLOCK: u32 = 64;
 /// Rows that an invocation of a panel's workgroup has at a time.
 const ROWS: u32 = 4;
-/// Turns of all loops that an invocation may take.
+/// The most turns that all loops of an invocation may take together.
 const TURNS_MAX: u32 = 60_000;
 
-/// The passes of an op of linear algebra whose operands have so many segments.
+/// The passes of an op of linear algebra whose operands have these numbers of segments.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` where a pass has more workgroups than a grid.
+/// `ErrorKind::Unsupported` if a pass needs more workgroups than a grid holds.
 pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<Vec<Pass>, Error> {
     let &Library::Linear { op, dtype, m, n, columns, batch, stride_a } = library else {
         panic!("LIB-1: {} is no linear algebra", library.name());
@@ -60,7 +60,7 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
     Ok(made.passes)
 }
 
-/// Passes in the making, and the sizes that all of them share.
+/// Passes under construction, and the sizes that all of them share.
 struct Passes<'a> {
     dtype: DType,
     /// Rows and columns of a page of `a`.
@@ -170,14 +170,14 @@ impl Passes<'_> {
         })
     }
 
-    /// Zero and one as literals, and the type of an element.
+    /// The literals of zero and one, and the type of an element.
     fn literals(&self) -> (&'static str, &'static str, &'static str) {
         (zero(self.dtype), one(self.dtype), storage(self.dtype))
     }
 }
 
-/// `i0`, `i1` …: the rows of a turn that begins with `start`, `apart` from each other, and whether they are `live`. An
-/// invocation loads all of them before it waits for one.
+/// The text that declares `i0`, `i1` …, the rows of a turn from `start` on, `apart` from each other, and whether each
+/// is `live`. An invocation loads all of them before it waits for one.
 fn rows_apart(apart: u32) -> String {
     let row = |t: u32| {
         format!(
@@ -188,7 +188,8 @@ fn rows_apart(apart: u32) -> String {
     (0..ROWS).map(row).collect()
 }
 
-/// Brings what 256 invocations have to the first one; `combine` takes that of `lid + half` into that of `lid`.
+/// The text that combines the values of 256 invocations into that of the first one. `combine` merges the value of `lid
+/// + half` into that of `lid`.
 fn tree(combine: &str) -> String {
     format!(
         "        for (var half = 128u; half > 0u; half = half >> 1u) {{
@@ -204,7 +205,8 @@ fn panel_width(m: u32, turns: u32, fixed: u32) -> u32 {
     (TURNS_MAX / (m.div_ceil(256) * turns + fixed)).clamp(1, PANEL)
 }
 
-/// `at(i, j)`: the place of row `i` of column `j <= i` among the lower triangle's elements of `block` by `block`.
+/// The text of `at(i, j)`: the place of row `i` of column `j <= i` in the packed lower triangle of `block` by `block`
+/// elements.
 fn packed_place(block: u32) -> String {
     format!("fn at(i: u32, j: u32) -> u32 {{\n    return (j * ({}u - j)) / 2u + i;\n}}\n", 2 * block - 1)
 }

@@ -1,7 +1,7 @@
 //! Linear algebra on the host, by the crate `faer`.
 //!
-//! In: the library's operands. Out: its output, written page by page. Many small pages are dealt to the pool's threads,
-//! one thread a page; larger ones are computed one after the other, each by all threads.
+//! In: the library's operands. Out: its output, written page by page. Many small pages are distributed to the pool's
+//! threads, each page to one thread. Larger pages are computed one after the other, each by all threads.
 
 mod factors;
 mod spectrum;
@@ -16,15 +16,15 @@ use faer::{MatMut, MatRef, Par};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-/// Operations of a page from which several threads pay for their synchronisation.
+/// The least number of operations of a page for which several threads gain more than their synchronisation costs.
 const SHARED_MIN: f64 = 4e6;
 
-/// A float that pages are made of.
+/// A float type of pages.
 trait Real: RealField + Copy {
     const ZERO: Self;
     const ONE: Self;
     const NAN: Self;
-    /// A position as a float: exact up to 2^24.
+    /// A position as a float. It is exact up to 2^24.
     fn position(at: usize) -> Self;
     fn is_number(self) -> bool;
     fn magnitude(self) -> Self;
@@ -54,7 +54,7 @@ macro_rules! real {
 }
 real!(f32 f64);
 
-/// A page of an op: the matrix, the right sides where it has some, and how many threads may share the work.
+/// A page of an op: the matrix, the right sides if it is a system, and how many threads may share the work.
 #[derive(Clone, Copy)]
 struct Page<'a, T> {
     a: MatRef<'a, T>,
@@ -62,11 +62,11 @@ struct Page<'a, T> {
     par: Par,
 }
 
-/// Runs `Library::Linear` over its operands `[a, out]` or `[a, b, out]`. A page that has no such factor, or no
-/// solution, sets fault word `site`.
+/// Runs `Library::Linear` over its operands `[a, out]` or `[a, b, out]`. Sets fault word `site` if a page does not have
+/// the factor or the solution.
 ///
 /// # Errors
-/// `ErrorKind::OutOfMemory` where there is no memory to work in.
+/// `ErrorKind::OutOfMemory` if there is no memory for intermediate results.
 pub fn run(
     library: &Library,
     operands: &[HostOperand<'_>],
@@ -86,7 +86,7 @@ pub fn run(
     Ok(())
 }
 
-/// Computes all pages. Returns false where a page has no such factor or no solution.
+/// Computes all pages. Returns false if a page does not have the factor or the solution.
 fn pages<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) -> Result<bool> {
     let &Library::Linear { op, m, n, columns, batch, stride_a, .. } = library else {
         panic!("LIB-1: {library:?} is no linear algebra");
@@ -98,7 +98,7 @@ fn pages<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) 
     let has_sides = matches!(op, LinearOp::SolveTriangular(_));
     let b = if has_sides { operands[1].slice::<T>() } else { &[] };
     let output = if has_sides { 2 } else { 1 };
-    // SAFETY: the one place that writes the output, which is no other operand.
+    // SAFETY: this is the only slice of the output, which is no other operand.
     let out = &mut unsafe { operands[output].slice_mut::<T>() }[..size * batch];
     let holds = AtomicBool::new(true);
     let one = |(page, out): (usize, &mut [T]), par: Par| -> Result<()> {
@@ -122,7 +122,7 @@ fn pages<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) 
     Ok(holds.into_inner())
 }
 
-/// Computes one page. Returns false where it has no such factor or no solution.
+/// Computes one page. Returns false if it does not have the factor or the solution.
 fn compute<T: Real>(op: LinearOp, page: Page<'_, T>, out: &mut [T]) -> Result<bool> {
     match op {
         LinearOp::Cholesky => factors::cholesky(page, out),
@@ -135,7 +135,7 @@ fn compute<T: Real>(op: LinearOp, page: Page<'_, T>, out: &mut [T]) -> Result<bo
     }
 }
 
-/// Solves a triangular system; false where its diagonal has a zero.
+/// Solves a triangular system. Returns false if its diagonal has a zero.
 fn solve<T: Real>(Page { a, b, par }: Page<'_, T>, triangle: Triangle, out: &mut [T]) -> bool {
     use faer::linalg::triangular_solve::{
         solve_lower_triangular_in_place, solve_unit_lower_triangular_in_place, solve_unit_upper_triangular_in_place,
@@ -158,7 +158,7 @@ fn solve<T: Real>(Page { a, b, par }: Page<'_, T>, triangle: Triangle, out: &mut
     true
 }
 
-/// Memory to work in.
+/// Memory for the intermediate results of `faer`.
 fn memory(need: StackReq) -> Result<MemBuffer> {
     MemBuffer::try_new(need).map_err(|_| {
         Error::new(ErrorKind::OutOfMemory, format!("{} bytes to factor a matrix in", need.unaligned_bytes_required()))

@@ -1,11 +1,11 @@
 //! Linear algebra: factorisations and triangular systems, page by page. `graph/linear.rs` says how values are laid out.
 //!
-//! In: matrices. Out: their factors, solutions, values and vectors. A pivot that is no positive, finite number
-//! (Cholesky), and a zero on the diagonal of a triangular system, set the fault word. Elsewhere, what is not finite
-//! spreads by arithmetic, but on the host all of a `Qr` is NaN then; values and vectors (`Eigh`, `Eig`, `Svd`) of a
-//! matrix that is not finite, and those that an iteration does not find, are NaN.
-//! Must hold: LINALG-1: how a matrix is divided depends on its extents and dtype alone, so that bits do, too. On the
-//! host they depend on the number of threads besides.
+//! In: matrices. Out: their factors, solutions, values and vectors. The fault word is set by a pivot of Cholesky's
+//! algorithm that is not positive and finite, and by a zero on the diagonal of a triangular system. Otherwise
+//! infinities and NaN spread by arithmetic, with two exceptions: on the host, all of a `Qr` is NaN then; and values and
+//! vectors (`Eigh`, `Eig`, `Svd`) of a matrix that is not finite are NaN, as are those that an iteration does not find.
+//! Must hold: LINALG-1: how a matrix is divided depends on its extents and dtype alone, and so do the bits. On the host
+//! they also depend on the number of threads.
 
 #[cfg(feature = "gpu")]
 pub mod gpu;

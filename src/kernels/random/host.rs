@@ -1,24 +1,24 @@
-//! Random numbers into host blocks.
+//! Writes random numbers to host blocks.
 //!
-//! In: a stream's key and element numbers. Out: elements. Counters are worked off in batches of [`CALLS`], words in
-//! four planes, so that every loop becomes vector code.
+//! In: a stream's key and element numbers. Out: elements. Calls of the generator are computed in batches of [`CALLS`],
+//! with their words in four planes, so that every loop becomes vector code.
 
 use super::{elements_per_call, philox4x32_10};
 use crate::graph::semantics::random::{normal_pair, uniform};
 use crate::graph::{DType, Dist, Scalar};
 use multiversion::multiversion;
 
-/// Calls of the generator that are worked on at a time.
+/// Calls of the generator in a batch.
 const CALLS: usize = 128;
 
-/// Words of a batch: one plane for each of a call's four.
+/// The words of a batch: plane `n` has the `n`-th word of each call.
 type Planes = [[u32; CALLS]; 4];
 
 /// Fills `out` with elements `first..first + n` of a stream. `key` is seed low, seed high, stream low, stream high,
 /// op; `range` is `low` and `span` of `Dist::Integer`. Blocks are aligned to their elements.
 ///
 /// # Panics
-/// IR-7, for a dtype that the distribution does not have, or integers without their range.
+/// IR-7, for a dtype that the distribution does not have, or for integers without a range.
 pub fn fill(
     dist: Dist,
     dtype: DType,
@@ -54,7 +54,7 @@ pub fn fill(
     }
 }
 
-/// Fills `out` with the elements of a stream that have these numbers; otherwise as [`fill`].
+/// As [`fill`], but with the elements of a stream that have these numbers.
 ///
 /// # Panics
 /// As [`fill`].
@@ -87,7 +87,7 @@ fn generate(planes: &mut Planes, key: [u32; 5], calls: &[u32; CALLS]) {
     }
 }
 
-/// A whole batch of elements.
+/// Makes the elements of a whole batch.
 fn elements(dist: Dist, dtype: DType, planes: &Planes, range: Option<(Scalar, u32)>, out: &mut [u8]) {
     match (dist, dtype) {
         (Dist::Uniform, DType::F32) => uniform_f32(planes, bytemuck::cast_slice_mut(out)),
@@ -262,7 +262,7 @@ mod tests {
             let n = 1 << 20;
             let values: Vec<f64> = values(Dist::Normal, dtype, 0, n, None).iter().map(|v| v.as_f64()).collect();
             let mean_of = |f: &dyn Fn(f64) -> f64| values.iter().map(|&v| f(v)).sum::<f64>() / n as f64;
-            // Four standard errors: 1, sqrt(2), sqrt(15) and sqrt(96) over 1024.
+            // The tolerances are four standard errors, which are 1, sqrt(2), sqrt(15) and sqrt(96) over 1024.
             assert!(mean_of(&|v| v).abs() < 0.004, "{dtype}");
             assert!((mean_of(&|v| v * v) - 1.0).abs() < 0.006, "{dtype}");
             assert!(mean_of(&|v| v.powi(3)).abs() < 0.016, "{dtype}");

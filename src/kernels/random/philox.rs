@@ -1,22 +1,22 @@
 //! Philox-4x32-10, a counter-based generator: Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
 //! 1, 2, 3", SC'11.
 //!
-//! In: a counter and a key. Out: four random words. Must hold: the published known answers.
+//! In: a counter and a key. Out: four random words. Must hold: it gives the published known answers.
 
 /// Factors of the two products of a round.
 const FACTORS: [u32; 2] = [0xD251_1F53, 0xCD9E_8D57];
-/// What the key's words grow by from round to round.
+/// The increments of the key's words from round to round.
 const STEPS: [u32; 2] = [0x9E37_79B9, 0xBB67_AE85];
 const ROUNDS: u32 = 10;
 
-/// High and low word of a product.
+/// The high and the low word of a product.
 #[inline(always)]
 fn product(a: u32, b: u32) -> (u32, u32) {
     let wide = a as u64 * b as u64;
     ((wide >> 32) as u32, wide as u32)
 }
 
-/// The four words of a counter under a key.
+/// The four random words for a counter and a key.
 #[inline(always)]
 pub fn philox4x32_10(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let [mut a, mut b, mut c, mut d] = counter;

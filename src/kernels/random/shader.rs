@@ -1,8 +1,8 @@
 //! Random numbers as WGSL.
 //!
-//! In: what a kernel asks for, as expressions. Out: an expression, and the functions that it calls, which are
-//! registered with the module's. The counters are the host's, and so is the text of the distributions' arithmetic:
-//! it is recorded from `graph::semantics`.
+//! In: the key, the element numbers and the range, as expressions. Out: an expression, and the functions that it calls,
+//! which are registered with the module's. Counters are the same as on the host, and so is the arithmetic of the
+//! distributions, which is recorded from `graph::semantics`.
 
 use super::elements_per_call;
 use crate::graph::semantics::random::{normal_pair, uniform};
@@ -17,7 +17,7 @@ use crate::kernels::wgsl::types::typed;
 /// elements each.
 ///
 /// # Panics
-/// IR-7, for integers without their range.
+/// IR-7, for integers without a range.
 #[allow(clippy::too_many_arguments)]
 pub fn wgsl(
     functions: &mut Functions,
@@ -52,7 +52,7 @@ pub fn wgsl(
     format!("{name}({drawn}, {low}, {span})")
 }
 
-/// A function from words to integers of a range.
+/// The text of a function that makes integers of a range from random words.
 fn integer(name: &str, dtype: DType, width: u32) -> String {
     let (ty, words) = (typed(dtype, width), typed(DType::U32, width));
     let step = match width {
@@ -62,7 +62,7 @@ fn integer(name: &str, dtype: DType, width: u32) -> String {
             format!("{words}({})", lanes.join(", "))
         }
     };
-    // In `low..low + span`, so that sums may wrap.
+    // The result lies in `low..low + span`, so the sum may wrap.
     let sum = match dtype {
         DType::F32 | DType::F64 | DType::I64 => format!("low + {ty}(step)"),
         DType::I32 => format!("bitcast<{ty}>(bitcast<{words}>(low) + step)"),
@@ -73,7 +73,8 @@ fn integer(name: &str, dtype: DType, width: u32) -> String {
     )
 }
 
-/// Registers the function that turns a call's number into its elements (or, of integers, into words), and names it.
+/// Registers the function that returns the elements of the call with a given number (for integers, its words). Returns
+/// the function's name.
 fn register(functions: &mut Functions, dist: Dist, dtype: DType) -> String {
     functions.add_text("tm_philox_product", if functions.has_i64() { PRODUCT_WIDE } else { PRODUCT });
     functions.add_text("tm_philox", &philox());
@@ -114,14 +115,14 @@ fn register(functions: &mut Functions, dist: Dist, dtype: DType) -> String {
     format!("tm_{}_{dtype}", if dist == Dist::Uniform { "rand" } else { "randn" })
 }
 
-/// High and low word of a product, where 64-bit integers may be used.
+/// The high and the low word of a product, if 64-bit integers may be used.
 const PRODUCT_WIDE: &str = "fn tm_philox_product(a: u32, b: u32) -> vec2<u32> {
     let p = u64(a) * u64(b);
     return vec2<u32>(u32(p >> 32u), u32(p & 4294967295lu));
 }
 ";
 
-/// The same from 16-bit halves.
+/// The high and the low word of a product, computed from 16-bit halves.
 const PRODUCT: &str = "fn tm_philox_product(a: u32, b: u32) -> vec2<u32> {
     let al = a & 0xffffu;
     let ah = a >> 16u;
@@ -133,7 +134,7 @@ const PRODUCT: &str = "fn tm_philox_product(a: u32, b: u32) -> vec2<u32> {
 }
 ";
 
-/// The ten rounds, one after the other: a loop would count against what Mesa lets an invocation run.
+/// The ten rounds, written out. The turns of a loop would count towards Mesa's limit on an invocation's turns.
 fn philox() -> String {
     let mut text = "fn tm_philox_round(c: vec4<u32>, k: vec2<u32>) -> vec4<u32> {
     let p = tm_philox_product(0xd2511f53u, c.x);
@@ -151,14 +152,14 @@ fn tm_philox(call: u32, key: vec2<u32>, rest: vec3<u32>) -> vec4<u32> {
     text + "    return c;\n}\n"
 }
 
-/// A pair from the two 64-bit words of a call.
+/// A pair of normal numbers from the two 64-bit words of a call.
 const RANDN_F64: &str = "fn tm_randn_f64(call: u32, key: vec2<u32>, rest: vec3<u32>) -> vec2<f64> {
     let w = tm_philox(call, key, rest);
     return tm_normal_f64((u64(w.x) << 32u) | u64(w.y), (u64(w.z) << 32u) | u64(w.w));
 }
 ";
 
-/// 53 bits of two words; no 64-bit integers are needed for it.
+/// Uniform numbers of 53 bits, each from two words, without 64-bit integers.
 const RAND_F64: &str = "fn tm_rand_f64(call: u32, key: vec2<u32>, rest: vec3<u32>) -> vec2<f64> {
     let w = tm_philox(call, key, rest);
     let high = vec2<f64>(f64(w.x), f64(w.z)) * 2.3283064365386963e-10lf;

@@ -1,4 +1,4 @@
-//! Random numbers on a device against the host's.
+//! Tests random numbers of a device against the host's.
 
 use super::{fill, wgsl};
 use crate::graph::{DType, Dist, Scalar};
@@ -9,7 +9,8 @@ use crate::kernels::target::{FloatProfile, Precision};
 
 const KEY: [u32; 5] = [0x1234_5678, 9, 0xffff_fff0, 3, 11];
 
-/// A kernel that draws elements from 40 on; without `flat_run` in reverse order, so that lanes go their own ways.
+/// A kernel that draws elements from number 40 on. Without `flat_run`, it draws them in reverse order, so that each
+/// lane calls the generator on its own.
 fn module(dist: Dist, dtype: DType, width: u32, flat_run: bool, has_i64: bool, n: u32) -> String {
     let mut functions = Functions::new(FloatProfile::LOOSE, Precision::Accurate, has_i64);
     let low = if dtype == DType::I32 {

@@ -1,11 +1,10 @@
-//! Indexed assignment on a GPU: passes that let the last of duplicates win, and one that writes where it won. One value
-//! for all needs no winner.
+//! Indexed assignment on a GPU. The first passes find the winner for each place: the last of equal indices. The final
+//! pass writes the values of winners. If one value is assigned to all places, no winner is needed.
 //!
 //! In: sizes. Out: the passes. Parameters from `OWN_WORDS` on: before, extent, after, count, elements to write.
 //!
-//! Must hold: an index outside of `0..extent` writes nothing and sets the fault word whose number is in
-//! parameter word [`FAULT_WORD`]; the result doesn't depend on the
-//! order of invocations.
+//! Must hold: an index outside of `0..extent` writes nothing and sets the fault word whose number is in parameter word
+//! [`FAULT_WORD`]; the result does not depend on the order of invocations.
 
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
@@ -16,7 +15,7 @@ use crate::kernels::wgsl::types::storage;
 /// The passes of an indexed assignment over `[out, index, value, winner]`.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` for more elements than a grid covers.
+/// `ErrorKind::Unsupported` if there are more elements than a grid covers.
 pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<Vec<Pass>, Error> {
     let Library::AssignIndex { dtype, index_dtype, before, extent, after, count, scalar_value } = *library else {
         panic!("LIB-1: {} is no indexed assignment", library.name());
@@ -55,7 +54,7 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
     Ok(passes)
 }
 
-/// `place(at)`: the index as u32, or the extent where it lies outside.
+/// The text of `place(at)`, which returns the index as u32, or the extent if it lies outside.
 fn place(index_dtype: DType) -> String {
     let extent = OWN_WORDS + 1;
     let (outside, value) = match index_dtype {
@@ -69,7 +68,8 @@ fn place(index_dtype: DType) -> String {
     )
 }
 
-/// A kernel with one invocation an index, over words that invocations share: `then` of `i` and of `to`, its place.
+/// A kernel with one invocation for each index. `share` binds the words that invocations share. `then` are the
+/// statements, in which `i` is the number of the index and `to` its place.
 fn each_index(index_dtype: DType, segments: &[u8], share: impl Fn(&mut Module), then: &str) -> String {
     let mut module = Module::new();
     module.operand("indices", storage(index_dtype), segments[1]);
@@ -85,21 +85,21 @@ fn each_index(index_dtype: DType, segments: &[u8], share: impl Fn(&mut Module), 
     ))
 }
 
-/// Faults where an index is outside.
+/// The pass that sets the fault word if an index is outside.
 fn check(index_dtype: DType, segments: &[u8]) -> String {
     let extent = OWN_WORDS + 1;
     let then = format!("if (to >= params[{extent}]) {{ atomicStore(&faults[params[{FAULT_WORD}]], 1u); }}");
     each_index(index_dtype, segments, |module| module.atomics("faults"), &then)
 }
 
-/// Nobody has won the places that are assigned to; the scratch holds whatever it held.
+/// The pass that sets the winner of each assigned place to 0, "none". Before it, the scratch memory is undefined.
 fn begin(index_dtype: DType, segments: &[u8]) -> String {
     let extent = OWN_WORDS + 1;
     let then = format!("if (to < params[{extent}]) {{ store_winner(to, 0u); }}");
     each_index(index_dtype, segments, |module| module.atomic_operand("winner", segments[3]), &then)
 }
 
-/// The last wins; faults where an index is outside.
+/// The pass that makes the last of equal indices the winner, and sets the fault word if an index is outside.
 fn win(index_dtype: DType, segments: &[u8]) -> String {
     let extent = OWN_WORDS + 1;
     let then = format!(

@@ -1,4 +1,4 @@
-//! Assignment by index arrays on the host: one index after the other, so that the last of duplicates wins.
+//! Assignment by index arrays on the host: one index after the other, so that the last of equal indices wins.
 
 use crate::graph::DType;
 use crate::kernels::eval::HostOperand;
@@ -32,13 +32,13 @@ fn with_index<W: Copy>(library: &Library, index: DType, operands: &[HostOperand<
     }
 }
 
-/// Assigns; true where an index was outside.
+/// Assigns the values. Returns whether an index was outside.
 fn assign<W: Copy, I: Copy>(library: &Library, operands: &[HostOperand<'_>], wide: impl Fn(I) -> i64) -> bool {
     let &Library::AssignIndex { before, extent, after, count, scalar_value, .. } = library else {
         panic!("LIB-1: {library:?} is no assignment");
     };
     let (before, extent, after, count) = (before as usize, extent as usize, after as usize, count as usize);
-    // SAFETY: the one place that writes `out`, which is no other operand.
+    // SAFETY: this is the only slice of `out`, which is no other operand.
     let out = unsafe { operands[0].slice_mut::<W>() };
     let (index, value) = (&operands[1].slice::<I>()[..count], operands[2].slice::<W>());
     let mut fault = false;
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_middle_dimension_is_assigned_plane_by_plane() {
-        // 2 x 3 x 2, columns 2 and 0 of each page.
+        // The array is 2 x 3 x 2. Columns 2 and 0 of each page are assigned.
         let mut out = [0u8; 12];
         assert!(!assign_to(&mut out, &[2u8, 0], &[1, 2, 3, 4, 5, 6, 7, 8], (2, 3, 2), false));
         assert_eq!(out, [3, 4, 0, 0, 1, 2, 7, 8, 0, 0, 5, 6]);

@@ -1,4 +1,5 @@
-//! The entry point Map where loads run across the flat index: transposes, with what is fused around them.
+//! Writes the entry point of form `Map` for loads that run across the flat index: transposes, and the ops fused with
+//! them.
 //!
 //! The space is a stack of planes. A plane has `extent` rows of `stride` elements; the elements of a row are neighbours
 //! in the flat index. A workgroup takes tiles of 32 by 32 elements of a plane. It loads a tile into workgroup memory
@@ -15,7 +16,8 @@ use super::types::{storage, to_storage};
 use crate::kernels::ir::{ACROSS_TILE, InstOp, Kernel, Level, Run, Val, WORKGROUP, header};
 use crate::kernels::verify::arguments;
 
-/// Elements from row to row of a tile in workgroup memory: one more than a row has, so that a column lies in all banks.
+/// Elements from row to row of a tile in workgroup memory. This is one more than a row has, so that the elements of a
+/// column lie in different banks.
 const PITCH: u32 = ACROSS_TILE + 1;
 /// Rows of a tile that the workgroup takes in one round.
 const ROWS: u32 = WORKGROUP / ACROSS_TILE;

@@ -1,4 +1,4 @@
-//! Instructions to statements: the part of the writer that all forms share.
+//! Turns instructions into statements. All forms share this part of the writer.
 //!
 //! In: a kernel and a target. Out: lines of WGSL for the instructions of one level at a time, and the lists
 //! of helper functions that they need.
@@ -16,22 +16,23 @@ use crate::kernels::ir::{Form, IndexCompare, IndexOp, InstOp, Kernel, Level, Lin
 use crate::kernels::random;
 use std::collections::BTreeSet;
 
-/// Everything that is collected while a module is written.
+/// The state of writing a module.
 pub(super) struct Body<'k> {
     pub(super) kernel: &'k Kernel,
     pub(super) width: u32,
-    /// Lanes of what varies with the outer index only.
+    /// Lanes of values that vary with the outer index only.
     pub(super) outer_width: u32,
     /// Whether loads run across the flat index.
     pub(super) is_across: bool,
-    /// Which of an invocation's groups of elements is being written.
+    /// The number of the invocation's group of elements for which statements are being written.
     pub(super) round: u32,
     pub(super) functions: Functions,
     pub(super) memory: Memory<'k>,
     checks: BTreeSet<DType>,
-    /// Whether lanes are divided by their first one's quotient.
+    /// Whether the module needs the functions of [`DIVISIONS`].
     divides: bool,
-    /// Whether each value is arithmetic on the position alone, so that neighbours are likely to lie side by side.
+    /// For each value, whether it is arithmetic on the position alone. As indices, such values of neighbouring lanes
+    /// are likely to be neighbours.
     positional: Vec<bool>,
     text: String,
     indent: usize,
@@ -55,7 +56,7 @@ impl<'k> Body<'k> {
         }
     }
 
-    /// Appends a line; a closing brace at its start steps out, an opening one at its end steps in.
+    /// Appends a line. A closing brace at its start ends an indented block, and an opening brace at its end begins one.
     pub(super) fn line(&mut self, line: impl AsRef<str>) {
         let line = line.as_ref().trim_start();
         if line.starts_with('}') {
@@ -77,7 +78,7 @@ impl<'k> Body<'k> {
         }
     }
 
-    /// The statements of `main`, taken out.
+    /// Takes the statements of `main`.
     pub(super) fn take_text(&mut self) -> String {
         std::mem::take(&mut self.text)
     }
@@ -92,7 +93,7 @@ impl<'k> Body<'k> {
         if self.divides { DIVISIONS.to_string() } else { String::new() }
     }
 
-    /// Lanes of a value.
+    /// The number of lanes of a value.
     pub(super) fn lanes_of(&self, val: Val) -> u32 {
         match self.kernel.inst(val).level {
             Level::Element => self.width,
@@ -111,23 +112,23 @@ impl<'k> Body<'k> {
         }
     }
 
-    /// The name of a variable that each group of elements has its own of.
+    /// The name of a variable of which each group of elements has its own.
     pub(super) fn local(&self, name: &str) -> String {
         if self.round == 0 { name.to_string() } else { format!("{name}_{}", self.round) }
     }
 
-    /// A value with at least `width` lanes: repeated where it has one.
+    /// A value with `width` lanes. A value with one lane is repeated.
     pub(super) fn value(&self, val: Val, width: u32) -> String {
         let name = self.name(val);
         if width > self.lanes_of(val) { splat(register(self.kernel.inst(val).dtype), width, &name) } else { name }
     }
 
-    /// Writes the instructions of a level, in order. Folds are left to the form, which hears of them.
+    /// Writes the instructions of a level, in order. Calls `fold` for folds and scans, which the form writes.
     pub(super) fn instructions(&mut self, level: Level, mut fold: impl FnMut(&mut Self, Val)) {
         for number in 0..self.kernel.insts.len() {
             let val = Val(number as u32);
             if let InstOp::Reduce { .. } = self.kernel.inst(val).op {
-                // Folds stand where their arguments are known.
+                // A fold is written among the elements, where its arguments are known.
                 if level == Level::Element {
                     fold(self, val);
                 }
@@ -146,7 +147,7 @@ impl<'k> Body<'k> {
         }
     }
 
-    /// Writes the same for each of the groups of elements that an invocation takes.
+    /// Calls `write` for each of the groups of elements that an invocation takes.
     pub(super) fn each_round(&mut self, mut write: impl FnMut(&mut Self)) {
         for round in 0..self.kernel.rounds() {
             self.round = round;
@@ -185,19 +186,19 @@ impl<'k> Body<'k> {
             InstOp::Random { dist, key, element, run, range } => {
                 return self.random(&name, val, *dist, *key, *element, *run, *range);
             }
-            // Folds are the form's; components are named where they are folded.
+            // The form writes folds, and declares their components there.
             InstOp::Reduce { .. } | InstOp::Project(..) | InstOp::Scan { .. } => return,
         };
         self.line(format!("let {name} = {expression};"));
     }
 
-    /// Whether four lanes of neighbouring indices are divided by one number.
+    /// Whether four neighbouring indices are divided by one number.
     fn is_line(&self, index: Val, by: Val) -> bool {
         let is_flat = self.kernel.form == Form::Map && self.kernel.inst(index).op == InstOp::Flat;
         is_flat && self.lanes_of(index) == 4 && self.lanes_of(by) == 1
     }
 
-    /// Whether what is loaded at the flat index lies in whole groups of four, from `position` on.
+    /// Whether elements at the flat index are loaded as whole groups of four, from `position` on.
     fn has_groups(&self) -> bool {
         matches!(self.kernel.form, Form::Map | Form::Line(Lines { in_fours: true, .. }))
     }
@@ -213,7 +214,7 @@ impl<'k> Body<'k> {
         let whole = if width == 1 {
             self.memory.load(operand, Accessor::Load, &self.name(index))
         } else if run == Run::Same && index_lanes > 1 && self.outer_width > 1 {
-            // What is the same along a line differs between the outputs of an invocation.
+            // The index is the same along a line, but differs between the outputs of an invocation.
             self.memory.load(operand, Accessor::LoadLanes, &self.name(index))
         } else if index_lanes == 1 || run == Run::Same {
             let first = lanes(&self.name(index), index_lanes)[0].clone();
@@ -252,13 +253,14 @@ impl<'k> Body<'k> {
         self.line("}");
     }
 
-    /// Whether loads of a step of a reduction's loop are written together: whole groups of four in all of its rounds.
+    /// Whether the loads of all rounds of a step of a reduction's loop are written together, because each is a whole
+    /// group of four.
     fn loads_in_step(&self, operand: u16) -> bool {
         let is_reduction = matches!(self.kernel.form, Form::Reduce { .. });
         is_reduction && self.width == 4 && self.kernel.rounds() > 1 && self.memory.grouped(operand)
     }
 
-    /// Loads the groups of a step at once, so that one branch stands before all of them and none waits for another.
+    /// Loads all groups of a step together, so that the loads need one branch and none waits for another.
     fn load_step(&mut self, val: Val, operand: u16, index: Val) {
         let ty = typed(self.kernel.inst(val).dtype, 4);
         let mut names = Vec::new();
@@ -279,7 +281,7 @@ impl<'k> Body<'k> {
             let each: Vec<String> =
                 lanes(index, 4).iter().map(|lane| self.memory.load(operand, Accessor::Load, lane)).collect();
             let whole = format!("{name} = {ty}({});", each.join(", "));
-            // Short lines end before the later rounds.
+            // A short line has no group in later rounds.
             self.line(match round {
                 0 => whole,
                 _ => format!("if (group_here_{round} < groups_here) {{ {whole} }}"),
@@ -310,12 +312,13 @@ impl<'k> Body<'k> {
         if width == 1 { each[0].clone() } else { format!("{}({})", typed(DType::U32, width), each.join(", ")) }
     }
 
-    /// Sets a fault word where a condition is false, for all lanes at once.
+    /// Sets a fault word if a condition is false in any lane.
     fn require(&mut self, val: Val, condition: Val, site: u32, guard: Option<Val>) {
         let kernel = self.kernel;
         let width = self.lanes_of(val);
         let mut fails = format!("!{}", self.value(condition, width));
-        // A map of one lane has left where it lies outside, a reduction of one lane takes no such step.
+        // In a map of one lane, an invocation outside has returned already. In a reduction of one lane, there is no
+        // step outside.
         let is_scan = matches!(kernel.form, Form::Scan { .. } | Form::Line(_));
         match (kernel.inst(val).level, kernel.form) {
             (Level::Element, _) if width > 1 || is_scan => fails.push_str(&format!(" & {}", self.local("inside"))),
@@ -330,9 +333,10 @@ impl<'k> Body<'k> {
         self.line(format!("if ({fails}) {{ atomicStore(&faults[{site}], 1u); }}"));
     }
 
-    /// For each lane, whether it lies inside the space and its guard, if any, holds; `None`: certainly. What is not of an
-    /// element is done for outputs, of which the last stands for those that are not there. A line that is not there folds
-    /// nothing, so what is made of its folds stands for no output.
+    /// For each lane, the condition that it lies inside the space and that its guard, if any, holds. `None` if that is
+    /// always true. Values that are not elements belong to outputs; lanes past the last output have the values of the
+    /// last one, which do no harm. In form `Line`, an invocation past the last line has folded nothing, so it must be
+    /// excluded.
     fn inside(&self, width: u32, is_element: bool, guard: Option<Val>) -> Option<Vec<String>> {
         let guard = guard.map(|guard| lanes(&self.value(guard, width), width));
         let holds_lines = matches!(self.kernel.form, Form::Line(_));
@@ -368,11 +372,12 @@ impl<'k> Body<'k> {
         let functions = &mut self.functions;
         let mut draw =
             |flat| random::wgsl(functions, dist, dtype, width, words.clone(), element.clone(), flat, range.clone());
-        // A full reduction's own index begins a group of four at every step.
+        // In a full reduction, the inner index is a multiple of four at every step.
         let is_own =
             self.kernel.form == (Form::Reduce { inner_fast: true }) && matches!(self.kernel.inst(of).op, InstOp::Inner);
         if flat && self.kernel.form != Form::Map && !is_own {
-            // Rows of a reduction may begin anywhere: four lanes share a call only where they are one group.
+            // Rows of a reduction may begin anywhere. Four lanes share a call of the generator only if they are one
+            // group.
             let (shared, alone) = (draw(true), draw(false));
             self.line(format!("var {name}: {};", typed(dtype, width)));
             self.line(format!("let {name}_first = {element}.x;"));
@@ -388,7 +393,7 @@ impl<'k> Body<'k> {
         }
     }
 
-    /// The level at which a store is done: where its value, index and guard are all known.
+    /// Whether a store is done for each element, because its value, its index or its guard is an element.
     pub(super) fn is_element_store(&self, store: &Store) -> bool {
         let is_element = |val: Val| self.kernel.inst(val).level == Level::Element;
         match self.kernel.form {
@@ -406,7 +411,7 @@ impl<'k> Body<'k> {
         }
     }
 
-    /// Writes the stores that are done for every element, of the round in hand.
+    /// Writes the stores that are done for every element of the current round.
     pub(super) fn round_stores(&mut self) {
         for (number, store) in self.kernel.stores.iter().enumerate() {
             if self.is_element_store(store) {
@@ -423,7 +428,7 @@ impl<'k> Body<'k> {
             let statement = self.memory.store(store.operand, Accessor::StoreGroup, &position, &value);
             let condition = match self.kernel.form {
                 Form::Line(_) => format!("{}.x", self.local("inside")),
-                // The first group has elements, or the invocation had ended.
+                // The first group always has elements, because an invocation without elements has returned.
                 _ if self.round == 0 => return self.line(statement),
                 _ => self.local("live"),
             };
@@ -445,7 +450,7 @@ impl<'k> Body<'k> {
         }
     }
 
-    /// Writes the stores that are done once an output, at `outer` where they have no index.
+    /// Writes the stores that are done once for each output, at `outer` if they have no index.
     pub(super) fn outer_stores(&mut self) {
         let kernel = self.kernel;
         for store in &kernel.stores {
@@ -482,7 +487,7 @@ fn index(op: IndexOp, a: &str, b: &str) -> String {
         IndexOp::Mul => format!("{a} * {b}"),
         IndexOp::Div => format!("{a} / {b}"),
         IndexOp::Rem => format!("{a} % {b}"),
-        // Below `b` the difference wraps around to more than `a`.
+        // If `a` is less than `b`, the difference wraps around to more than `a`.
         IndexOp::Wrap => format!("min({a}, {a} - {b})"),
     }
 }
@@ -498,8 +503,8 @@ fn compare(op: IndexCompare, width: u32, a: &str, b: &str) -> String {
     }
 }
 
-/// Quotients and remainders of the indices of four lanes by one number. Neighbours have the first lane's quotient, or one
-/// more: one division for all, where the number is no less than four.
+/// Quotients and remainders of the indices of four lanes by one number. If the lanes are neighbours and the number is
+/// at least four, each quotient is that of the first lane or one more, so that one division is enough.
 const DIVISIONS: &str = "\
 fn quotients(i: vec4<u32>, d: u32) -> vec4<u32> {
     if (d < 4u || i.w - i.x != 3u) { return i / vec4<u32>(d); }
@@ -514,7 +519,7 @@ fn remainders(i: vec4<u32>, d: u32) -> vec4<u32> {
 }
 ";
 
-/// Whether each value of a kernel is an index that is made of the position and of parameters alone.
+/// For each value of a kernel, whether it is an index that depends on the position and on parameters alone.
 fn positional(kernel: &Kernel) -> Vec<bool> {
     let mut known: Vec<bool> = Vec::with_capacity(kernel.insts.len());
     for inst in &kernel.insts {
@@ -528,7 +533,7 @@ fn positional(kernel: &Kernel) -> Vec<bool> {
     known
 }
 
-/// A function that clamps an index into `0..extent` and sets a fault word where it lay outside.
+/// A function that clamps an index into `0..extent`, and sets a fault word if it lay outside.
 fn check_function(dtype: DType) -> String {
     let ty = register(dtype);
     let (outside, clamped) = match dtype {

@@ -1,11 +1,10 @@
 //! A launch of a generated kernel over a tile, as dispatches: header words and grids.
 //!
-//! In: a kernel, its sizes, a tile. Out: for each dispatch the words that go into `params[0..16]` and the
-//! number of workgroups.
+//! In: a kernel, its sizes, a tile. Out: for each dispatch, the words of `params[0..16]` and the number of workgroups.
 //!
 //! Must hold:
 //! - GRID-1: a tile of a full reduction (one output) begins at a multiple of `CHUNK` and ends at one or at the end.
-//! - GRID-3: a grid has at most 65,535 rows: 32-bit items fit, a workgroup of several items or not.
+//! - GRID-3: a grid has at most 65,535 rows, which is enough for as many workgroups as a 32-bit number counts.
 //! - GRID-2: how a reduction is cut depends on its sizes alone, never on tiles or segments.
 
 use crate::kernels::ir::{
@@ -18,23 +17,23 @@ const GRID_MAX: u32 = 65_535;
 /// One dispatch of a generated kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelDispatch {
-    /// What goes into `params[0..16]`; the launch's own words follow.
+    /// The words of `params[0..16]`. The launch's own words follow them.
     pub header: [u32; HEADER_WORDS as usize],
-    /// Workgroups; none is zero.
+    /// Workgroups along each axis, at least 1.
     pub grid: [u32; 3],
 }
 
-/// How a reduction's partial results are folded: as many lanes as there is work for.
+/// log2 of the lanes that fold a reduction's partial results, so that each lane gets about four.
 fn finish_lanes_log2(chunks: u32) -> u32 {
     chunks.div_ceil(4).next_power_of_two().trailing_zeros().min(8)
 }
 
-/// The plan of a launch: how its reduction is cut, the trivial one for other forms.
+/// How the reduction or scan of a launch is cut. For other forms, a plan with one chunk.
 fn plan_of(kernel: &Kernel, geometry: &Geometry) -> ReducePlan {
     match (kernel.form, geometry) {
         (Form::Reduce { inner_fast }, &Geometry::Reduce { outer, inner }) => {
             let plan = reduce_plan(outer, inner, inner_fast);
-            // Without scratch there is no place for partial results.
+            // A kernel without scratch has no place for partial results.
             if kernel.scratch.is_some() { plan } else { ReducePlan { chunk: inner, chunks: 1, ..plan } }
         }
         (Form::Scan { inner_fast }, &Geometry::Scan { outer, inner, .. }) if kernel.scratch.is_some() => {
@@ -104,8 +103,8 @@ pub fn grid(kernel: &Kernel, words: &[u32; HEADER_WORDS as usize]) -> [u32; 3] {
     rows(groups).expect("GRID-3: fewer workgroups than elements of 32-bit indices fill")
 }
 
-/// The grid of so many workgroups, in rows of equal length: fewer idle ones than rows of 65,535 would leave.
-/// `None` where there are more than 65,535 rows.
+/// The grid of so many workgroups, in rows of equal length: fewer idle ones than rows of 65,535 would leave. `None` if
+/// there would be more than 65,535 rows.
 pub(crate) fn rows(groups: u32) -> Option<[u32; 3]> {
     let rows = groups.div_ceil(GRID_MAX);
     (rows <= GRID_MAX).then(|| [groups.div_ceil(rows.max(1)), rows, 1])
@@ -199,7 +198,7 @@ mod tests {
         assert_eq!(all.len(), 1);
         let header = all[0].header;
         assert_eq!([header[BEGIN], header[END], header[BASE], header[SEGMENT_SHIFT]], [4096, 9000, 4096, 12]);
-        // 1,226 groups of four elements, two an invocation.
+        // 1,226 groups of four elements, two for each invocation.
         assert_eq!(all[0].grid, [3, 1, 1]);
         assert!(dispatches(&kernel(Form::Map), &Geometry::Map { elements: 0 }, tile(0, 0, true), 12).is_empty());
     }

@@ -1,15 +1,16 @@
-//! The entry points: Map and Reduce around a kernel's body (Scan: `scan.rs`).
+//! Writes the entry points of forms `Map` and `Reduce` around a kernel's body. The others are in `across.rs`,
+//! `rolled.rs`, `scan.rs` and `line.rs`.
 //!
 //! Must hold:
-//! - WGSL-3: a barrier stands in uniform control flow: around it only conditions on parameters and on the
-//!   workgroup's number.
-//! - WGSL-4: results don't depend on the subgroup size or on how many workgroups run: lanes are combined in
-//!   a tree that the header fixes.
+//! - WGSL-3: a barrier stands in uniform control flow: the conditions around it depend on parameters and on the
+//!   workgroup's number alone.
+//! - WGSL-4: results don't depend on the subgroup size or on how many workgroups run: lanes are combined in a tree that
+//!   the header words determine.
 //! - WGSL-5: invocations beyond the last item of a reduction fold and store nothing.
 //!
-//! A lane of a reduction makes at most `ceil(CHUNK / lanes)` steps; Mesa's software device stops a loop silently at 65,535
-//! steps, nested ones counted together. `reduce_plan` keeps a lane at 4,096 steps or fewer for every size.
-//! A scan makes `ceil(INNER / 256)` steps, or `ceil(CHUNK / 256)` where lines are cut.
+//! A lane of a reduction makes at most `ceil(CHUNK / lanes)` steps; Mesa's software device stops a loop silently at
+//! 65,535 steps, nested ones counted together. `reduce_plan` keeps a lane at 4,096 steps or fewer for every size. A
+//! scan makes `ceil(INNER / 256)` steps, or `ceil(CHUNK / 256)` if lines are cut.
 
 use super::across;
 use super::body::{Body, component};
@@ -23,10 +24,10 @@ use crate::graph::DType;
 use crate::kernels::ir::{Form, InstOp, Kernel, Level, Val, WORKGROUP, header};
 use std::collections::BTreeMap;
 
-/// Names and types of the workgroup arrays that a fold's components go through.
+/// The workgroup arrays through which lanes exchange the components of folds: types by name.
 pub(super) type Shared = BTreeMap<String, String>;
 
-/// The declarations of workgroup memory that a form needs, and `main`'s statements.
+/// The text of an entry point: declarations of workgroup memory, and `main`'s statements.
 pub(super) struct Entry {
     pub(super) shared: String,
     pub(super) statements: String,
@@ -58,7 +59,7 @@ fn map(body: &mut Body) {
     body.element_stores();
 }
 
-/// Where the elements of a map's invocation lie; those that have none end.
+/// Writes where the elements of an invocation of a map lie. An invocation without elements returns.
 pub(super) fn map_places(body: &mut Body) {
     let (begin, end) = (body.memory.parameter(header::BEGIN), body.memory.parameter(header::END));
     if body.width == 1 {
@@ -74,7 +75,8 @@ pub(super) fn map_places(body: &mut Body) {
     }
 }
 
-/// Where the four elements of a group lie. A group past the end stands at the last one, and none of it is inside.
+/// Writes where the four elements of a group lie. A group past the end gets the place of the last group, and none of
+/// its elements is inside.
 fn places(body: &mut Body, begin: &str, end: &str) {
     let [position, places, inside, flat] = ["position", "places", "inside", "flat"].map(|name| body.local(name));
     let offsets = "vec4<u32>(0u, 1u, 2u, 3u)";
@@ -151,7 +153,7 @@ fn reduce(body: &mut Body, inner_fast: bool, shared: &mut Shared) {
     body.line("}");
 }
 
-/// Which output and chunk this invocation works on, and as which of its lanes.
+/// Writes which output and chunk this invocation works on, and which of its lanes it is.
 fn reduce_item(body: &mut Body, inner_fast: bool) {
     let (begin, end) = (body.memory.parameter(header::BEGIN), body.memory.parameter(header::END));
     body.line(format!("let phase = {};", body.memory.parameter(header::PHASE)));
@@ -192,10 +194,10 @@ fn reduce_item(body: &mut Body, inner_fast: bool) {
     body.line(format!("let chunk = select(0u, {chunk_begin} + item / outputs, phase == 1u);"));
 }
 
-/// The loop of a lane over its part of a chunk, then its own lanes to one.
+/// Writes the loop of a lane over its part of a chunk, then folds the four values of the lane into one.
 fn reduce_chunk(body: &mut Body, folds: &[(Val, Fold)]) {
     let width = body.width;
-    // The variables of a fold's levels; the first takes the elements.
+    // The variables of each level of a fold. Elements are folded into the first level.
     let levels = |val: Val, fold: &Fold| -> Vec<Vec<String>> {
         let level = |level: usize| names(val, fold).iter().map(|name| format!("{name}_lanes{level}")).collect();
         (0..fold.levels(width)).map(level).collect()
@@ -249,8 +251,8 @@ fn reduce_chunk(body: &mut Body, folds: &[(Val, Fold)]) {
     }
 }
 
-/// Where the elements of one of a step's groups lie along the line. A group past the lane's last stands there, and none of
-/// it is inside.
+/// Writes where the elements of one of a step's groups lie along the line. A group past the lane's last one gets the
+/// place of that, and none of its elements is inside.
 fn reduce_places(body: &mut Body) {
     let [group, inside, inner] = ["group_here", "inside", "inner"].map(|name| body.local(name));
     let rounds = body.kernel.rounds();
@@ -346,8 +348,9 @@ pub(super) fn shared_name(shared: &mut Shared, dtype: DType, number: usize, lane
     name
 }
 
-/// Combines the lanes of an item through workgroup memory: lane `i` takes in lane `i + half`, halving. Lanes of four
-/// outputs write only what is taken in next, so that half of the memory serves.
+/// Combines the lanes of an item through workgroup memory: lane `i` merges lane `i + half` into its value, and `half`
+/// is halved until one lane is left. If lanes have four outputs, only the lanes that are merged next write theirs, so
+/// that half of the memory is enough.
 fn combine_lanes(body: &mut Body, val: Val, fold: &Fold, shared: &mut Shared) {
     let own = names(val, fold);
     let width = body.outer_width;

@@ -1,6 +1,7 @@
-//! Runs generated modules on whatever adapter there is, for tests: no pools, no batching, one buffer a binding.
+//! Runs generated modules on the default adapter, for tests: without pools or batches, with one buffer for each
+//! binding.
 //!
-//! Where the device comes from, and what happens without one, is `kernels::test_device`'s.
+//! `kernels::test_device` opens the device, and says what happens if there is none.
 
 pub(crate) use crate::kernels::test_device::validate;
 
@@ -20,7 +21,7 @@ use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// A device and the pipelines made on it.
+/// A device, and the pipelines that were made on it.
 pub(crate) struct Gpu {
     device: &'static wgpu::Device,
     queue: &'static wgpu::Queue,
@@ -28,7 +29,7 @@ pub(crate) struct Gpu {
     pipelines: Mutex<HashMap<String, (wgpu::ComputePipeline, wgpu::BindGroupLayout)>>,
 }
 
-/// A dispatch: which buffers it binds, by number.
+/// A dispatch, with the numbers of the buffers that it binds.
 struct Step {
     text: String,
     params: Vec<u32>,
@@ -36,7 +37,7 @@ struct Step {
     grid: [u32; 3],
 }
 
-/// The adapter that tests run on.
+/// The device on which tests run.
 pub(crate) fn gpu() -> Option<&'static Gpu> {
     static GPU: OnceLock<Option<Gpu>> = OnceLock::new();
     GPU.get_or_init(|| crate::kernels::test_device::open().map(Gpu::on)).as_ref()
@@ -62,7 +63,8 @@ impl Gpu {
         validate(text);
         let scope = self.device.push_error_scope(wgpu::ErrorFilter::Validation);
         let descriptor = wgpu::ShaderModuleDescriptor { label: None, source: wgpu::ShaderSource::Wgsl(text.into()) };
-        // As the device runs them: nothing relies on injected bounds checks. SAFETY: what these tests are about.
+        // The device runs kernels without injected bounds checks, so tests do, too.
+        // SAFETY: the modules access no element outside of their operands, which these tests check.
         let checks = wgpu::ShaderRuntimeChecks { bounds_checks: false, ..wgpu::ShaderRuntimeChecks::checked() };
         let module = unsafe { self.device.create_shader_module_trusted(descriptor, checks) };
         let entries: Vec<_> = (0..bindings as u32)
@@ -108,7 +110,7 @@ impl Gpu {
         buffer
     }
 
-    /// Runs steps in order over buffers of these words; returns their words after.
+    /// Runs steps in order over buffers with these words. Returns the words afterwards.
     fn run(&self, steps: &[Step], words: &[Vec<u32>]) -> Vec<Vec<u32>> {
         let buffers: Vec<wgpu::Buffer> = words.iter().map(|words| self.buffer(words)).collect();
         let mut encoder = self.device.create_command_encoder(&Default::default());
@@ -217,7 +219,7 @@ pub(crate) fn whole(kernel: &Kernel, geometry: &Geometry) -> Tile {
     Tile { begin: 0, end, base: 0, base_wide: 0, last: true }
 }
 
-/// Builds kernels instruction by instruction; levels and parameter slots follow.
+/// Builds kernels instruction by instruction. It finds levels and parameter slots itself.
 pub(crate) struct Build {
     pub(crate) kernel: Kernel,
     pub(crate) params: Vec<u32>,
@@ -253,7 +255,7 @@ impl Build {
         Val(self.kernel.insts.len() as u32 - 1)
     }
 
-    /// A parameter of these words.
+    /// A parameter with these words.
     pub(crate) fn param(&mut self, dtype: DType, words: &[u32]) -> Val {
         let slot = self.words(words);
         self.inst(InstOp::Param(slot), dtype)
@@ -303,7 +305,7 @@ impl Build {
         self.kernel.stores.push(Store { operand, index, value, guard });
     }
 
-    /// Runs it over its whole space.
+    /// Runs the kernel over its whole space.
     pub(crate) fn run(&self, gpu: &Gpu, geometry: Geometry, buffers: &[Vec<u32>]) -> Vec<Vec<u32>> {
         gpu.launch(&self.kernel, geometry, &self.params, buffers, &[whole(&self.kernel, &geometry)], 30)
     }
@@ -329,7 +331,7 @@ pub(crate) fn floats64(words: &[u32]) -> Vec<f64> {
     words.chunks(2).map(|pair| f64::from_bits(pair[0] as u64 | (pair[1] as u64) << 32)).collect()
 }
 
-/// Small varied numbers: exact in sums of many.
+/// Varied numbers, so small that sums of many are exact.
 pub(crate) fn sample(count: usize) -> Vec<f32> {
     (0..count).map(|i| ((i * 7919 + 13) % 101) as f32 - 50.0).collect()
 }

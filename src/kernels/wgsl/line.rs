@@ -1,15 +1,16 @@
-//! Form `Line`: a workgroup holds whole lines in registers, and folds them as often as the kernel asks for.
+//! Writes the entry point of form `Line`: a workgroup holds whole lines in registers, and folds them as often as the
+//! kernel needs.
 //!
-//! Each invocation has its fixed share of a line's elements, `rounds` groups of them that lie apart, so that neighbouring
-//! invocations read neighbours in memory. The kernel is written fold by fold: what is known before the first, the first,
-//! what is known before the second, and so on; then the stores. A value that is used behind a fold stays in registers; a
-//! value that is used behind a fold only is computed, or loaded, there. Moments take two passes over the registers: the
-//! mean, then the deviations from it.
+//! Each invocation has a fixed share of a line's elements: `rounds` groups that lie apart, so that neighbouring
+//! invocations read neighbours in memory. The kernel is written fold by fold: the values that the first fold needs, the
+//! first fold, the values that the second fold needs, and so on; then the stores. A value that is used both before and
+//! after a fold stays in registers. A value that is used only after a fold is computed, or loaded, there. Moments take
+//! two passes over the registers: the mean, then the deviations from it.
 //!
 //! Must hold:
-//! - WGSL-3 and WGSL-4 (`forms`): an item's lanes are combined in a tree that the header fixes.
-//! - Lanes past the end of a line, and items past the last one, have indices of elements that exist; they are folded by no
-//!   lane and stored by none.
+//! - WGSL-3 and WGSL-4 (`forms`): an item's lanes are combined in a tree that the header words determine.
+//! - Lanes past the end of a line, and items past the last one, have the indices of existing elements, but no lane
+//!   folds or stores their values.
 
 use super::body::{Body, component};
 use super::forms::{Shared, folds, names, shared_name};
@@ -19,10 +20,10 @@ use crate::graph::{DType, ElementOp};
 use crate::kernels::ir::{InstOp, Kernel, Level, Lines, Monoid, Val, header};
 use crate::kernels::verify::arguments;
 
-/// Lanes that one takes in at a step of the tree.
+/// log2 of the lanes that become one in a step of the tree.
 const BRANCHES_LOG2: u32 = 2;
-/// Arrays of workgroup memory at a time: one of 32-bit words for each of 1,024 invocations is a quarter of what every GPU
-/// has.
+/// The most arrays of workgroup memory that are used at a time. An array with a 32-bit word for each of 1,024
+/// invocations takes a quarter of the memory that every GPU has.
 const ARRAYS_MAX: usize = 4;
 
 /// Writes a kernel that holds lines.
@@ -62,8 +63,8 @@ pub(super) fn line(body: &mut Body, lines: Lines, shared: &mut Shared) {
     body.element_stores();
 }
 
-/// Behind how many folds each instruction is written: folds and what is made of them alone as early as can be, values of
-/// elements where they are used first.
+/// For each instruction, the number of folds after which it is written. Folds, and values that depend on folds alone,
+/// are written as early as possible; values of elements just before their first use.
 fn latest(kernel: &Kernel, before: &[u32]) -> Vec<u32> {
     let end =
         kernel.insts.iter().zip(before).map(|(inst, before)| before + is_fold(&inst.op) as u32).max().unwrap_or(0);
@@ -91,7 +92,7 @@ fn is_fold(op: &InstOp) -> bool {
     matches!(op, InstOp::Reduce { .. })
 }
 
-/// Which line this invocation works on, and as which of its lanes.
+/// Writes which line this invocation works on, and which of its lanes it is.
 fn item(body: &mut Body, lines: Lines) {
     let (begin, end) = (body.memory.parameter(header::BEGIN), body.memory.parameter(header::END));
     body.line(format!("let lanes_log2 = {};", body.memory.parameter(header::LANES_LOG2)));
@@ -105,7 +106,8 @@ fn item(body: &mut Body, lines: Lines) {
     body.line("let line_begin = outer * length;");
 }
 
-/// Where the elements of one of an invocation's groups lie. A group past the line's end stands at its last one.
+/// Writes where the elements of one of an invocation's groups lie. A group past the line's end gets the place of the
+/// last one.
 fn places(body: &mut Body, lines: Lines) {
     let width = body.width;
     let [first, places, inside, inner, flat] =
@@ -130,11 +132,11 @@ fn places(body: &mut Body, lines: Lines) {
     body.line(format!("let {flat} = vec4<u32>(line_begin) + {inner};"));
 }
 
-/// A fold of a line, and the variables that it is folded into.
+/// A fold of a line, and the variables of its result.
 type Part = (Vec<String>, Fold);
 
-/// What is folded of the elements themselves. Of moments, that is about how far the mean lies from the line's first
-/// element: both together, rounded, are the base of the deviations. Differences are divided before they are added up, so
+/// The fold over the elements themselves. For moments, it gives the approximate distance of the mean from the line's
+/// first element; their rounded sum is the base of the deviations. Differences are divided before they are added up, so
 /// that no sum overflows.
 fn first_pass(val: Val, fold: &Fold) -> Part {
     match fold.monoid {
@@ -143,7 +145,7 @@ fn first_pass(val: Val, fold: &Fold) -> Part {
     }
 }
 
-/// What is folded of the deviations from a base near the mean: their sum, which tells how near it is, and that of their
+/// The folds over the deviations from a base near the mean: their sum, which corrects the mean, and the sum of their
 /// squares.
 fn second_pass(val: Val, fold: &Fold) -> [Part; 2] {
     [2, 3].map(|number| (vec![component(val, number)], Fold::new(Monoid::Sum, fold.argument)))
@@ -202,8 +204,8 @@ fn deviations(body: &mut Body, val: Val, fold: &Fold) {
     fold_share(body, &squares, |body| vec![format!("({0} * {0})", apart(body))]);
 }
 
-/// Makes the components of moments of what was folded of the deviations. Where the mean is not finite, the squares become
-/// NaN by its bits: compilers take `x - x` for zero, also of an infinite `x`.
+/// Computes the components of moments from the folds of the deviations. Compilers assume that `x - x` is zero, also for
+/// an infinite `x`. So the squares are set to NaN if the bits of the mean are not those of a finite number.
 fn close_moments(body: &mut Body, val: Val, fold: &Fold) {
     let [count, base, off, squares] = [0, 1, 2, 3].map(|number| component(val, number));
     let dtype = fold.argument;
@@ -217,7 +219,7 @@ fn close_moments(body: &mut Body, val: Val, fold: &Fold) {
     body.line("}");
 }
 
-/// Folds an invocation's elements, or what `args` makes of them, into the variables of a part.
+/// Folds an invocation's elements, or the expressions that `args` makes of them, into the variables of a part.
 fn fold_share(body: &mut Body, (own, fold): &Part, args: impl Fn(&mut Body) -> Vec<String>) {
     let width = body.width;
     let wide: Vec<String> = own.iter().map(|name| format!("{name}_lanes")).collect();
@@ -238,7 +240,7 @@ fn fold_share(body: &mut Body, (own, fold): &Part, args: impl Fn(&mut Body) -> V
     body.lines(lines);
 }
 
-/// Combines the lanes of the items of several parts, as many at a time as workgroup memory takes.
+/// Combines the lanes of items for several parts, as many parts at a time as workgroup memory takes.
 fn combine_all(body: &mut Body, parts: &[Part], shared: &mut Shared) {
     let mut begin = 0;
     while begin < parts.len() {
@@ -253,7 +255,7 @@ fn combine_all(body: &mut Body, parts: &[Part], shared: &mut Shared) {
     }
 }
 
-/// Combines the lanes of an item through workgroup memory, a few at a time; all of them know the result.
+/// Combines the lanes of an item through workgroup memory, a few at a time. Afterwards all lanes have the result.
 fn combine(body: &mut Body, parts: &[Part], shared: &mut Shared) {
     let workgroup = body.kernel.workgroup();
     let all = || parts.iter().flat_map(|(own, fold)| own.iter().zip(fold.components.iter().copied()));

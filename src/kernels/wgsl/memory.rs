@@ -3,8 +3,8 @@
 //! In: a kernel's operands. Out: declarations, and `load3`, `load3x4`, `load3v`, `store3`, `store3x4` for operand 3.
 //!
 //! Must hold:
-//! - WGSL-1: an operand is declared as an array of `vec4` only if every store to it writes a whole `vec4`:
-//!   a store to one component may rewrite its neighbours, which other invocations own.
+//! - WGSL-1: an operand is declared as an array of `vec4` only if every store to it writes a whole `vec4`: a store to
+//!   one component may rewrite its neighbours, which other invocations write.
 //! - WGSL-2: the four elements of an aligned group lie in one segment (`SEGMENT_SHIFT >= 3`).
 
 use super::types::{from_storage, register, storage, to_storage, typed, vector};
@@ -12,25 +12,25 @@ use crate::kernels::ir::{Form, InstOp, Kernel, Level, Operand, Store, header};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A function through which the body touches an operand.
+/// A function through which the body accesses an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Accessor {
     /// `load(i)`: one element.
     Load,
     /// `load_x4(i)`: four elements from a multiple of 4 on.
     LoadGroup,
-    /// `load_v(indices)`: four elements, of one or two aligned groups where they are neighbours.
+    /// `load_v(indices)`: four elements. If they are neighbours, they are taken from one or two aligned groups.
     LoadLanes,
     /// `store(i, value)`.
     Store,
-    /// `store_x4(i, value)`: from a multiple of 4 on.
+    /// `store_x4(i, value)`: four elements from a multiple of 4 on.
     StoreGroup,
 }
 
 /// The operands of a module and which accessors its body uses.
 pub(super) struct Memory<'k> {
     kernel: &'k Kernel,
-    /// Parameters are immediates and not a binding.
+    /// Whether the parameters are immediates and not a binding.
     immediate: bool,
     grouped: Vec<bool>,
     used: BTreeSet<(u16, Accessor)>,
@@ -42,7 +42,7 @@ impl<'k> Memory<'k> {
         Memory { kernel, immediate, grouped, used: BTreeSet::new() }
     }
 
-    /// A parameter word; of the turn in hand, where it is one of a row.
+    /// The expression of a parameter word. If the word belongs to a row, this is the word of the current turn.
     pub(super) fn parameter(&self, slot: usize) -> String {
         if let Some(rolled) = &self.kernel.rolled
             && slot >= rolled.rows as usize
@@ -89,7 +89,7 @@ impl<'k> Memory<'k> {
     /// Declarations of the parameters, the operands' bindings and the fault words.
     pub(super) fn declarations(&self) -> String {
         let mut text = if self.immediate {
-            // A struct of words: HLSL takes nothing else, and pads the elements of arrays.
+            // Immediates are a struct of words, because HLSL allows nothing else, and pads the elements of arrays.
             let words: Vec<String> = (0..self.kernel.params).map(|slot| format!("w{slot}: u32")).collect();
             format!("struct Params {{ {} }}\nvar<immediate> params: Params;\n", words.join(", "))
         } else {
@@ -112,7 +112,7 @@ impl<'k> Memory<'k> {
         text
     }
 
-    /// The accessor functions that were asked for.
+    /// The accessor functions that the body uses.
     pub(super) fn functions(&self) -> String {
         let mut text = String::new();
         for &(operand, accessor) in &self.used {
@@ -186,7 +186,7 @@ impl<'k> Memory<'k> {
         }
     }
 
-    /// `statement` for the one binding, or for the binding of the segment in hand.
+    /// Writes `statement` for the operand's one binding, or a choice of it for the binding of each segment.
     fn each_segment(&self, number: u16, statement: impl Fn(&str) -> String) -> String {
         let operand = &self.kernel.operands[number as usize];
         if operand.segments <= 1 {
@@ -211,7 +211,7 @@ pub(super) fn is_group_store(kernel: &Kernel, store: &Store) -> bool {
         None => true,
         Some(index) => matches!(kernel.inst(index).op, InstOp::Flat),
     };
-    // Of a line, what is known of it as a whole is stored once.
+    // In form `Line`, a value that is the same for the whole line is stored once, not for each element.
     let in_groups = match kernel.form {
         Form::Map => true,
         Form::Line(lines) => lines.in_fours && kernel.inst(store.value).level == Level::Element,

@@ -1,13 +1,14 @@
-//! The WGSL writer: Kernel to text, and a launch over a tile to dispatches of that text.
+//! The WGSL writer: turns a kernel into text, and a launch over a tile into dispatches of that text.
 //!
-//! In: a verified [`Kernel`] and what the device can do. Out: one module with the entry point `main`
-//! ([`write()`]), and the header words and grids of its dispatches ([`dispatches`]).
+//! In: a verified [`Kernel`] and a [`Target`]. Out: one module with the entry point `main` ([`write()`]), and the
+//! header words and grids of its dispatches ([`dispatches`]).
 //!
-//! The ABI: bind group 0; binding 0 is `params: array<u32>` (read), or unused where the parameters are immediates, then
-//! each segment of each operand in order (all read_write), then `faults: array<atomic<u32>>` if the kernel has any.
-//! Workgroups have 256 invocations, those of a kernel that holds lines as many as it says; a grid of more than 65,535 of them has rows of 65,535 in y.
+//! The ABI: bind group 0; binding 0 is `params: array<u32>` (read), or unused if the parameters are immediates. Each
+//! segment of each operand follows in order (all read_write), then `faults: array<atomic<u32>>` if the kernel has fault
+//! words. Workgroups have 256 invocations, or `Lines::workgroup` in form `Line`. A grid of more than 65,535 workgroups
+//! has several rows of equal length, along y.
 //!
-//! Must hold: text depends on the kernel and the target alone, never on a size or a number.
+//! Must hold: the text depends on the kernel and the target alone, never on a size or a scalar.
 //!
 //! With `TIDEMILL_DUMP=DIR` in the environment every kernel is also written to `DIR/<hash>.ir` and `.wgsl`.
 
@@ -37,16 +38,16 @@ use crate::kernels::ir::Kernel;
 use crate::kernels::target::{FloatProfile, Precision};
 use std::hash::{Hash, Hasher};
 
-/// What generated text may use.
+/// What the device offers to generated text, and how accurate it has to be.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// 64-bit floats (they also need `i64`: their bits are looked at as integers).
+    /// 64-bit floats. They need `i64` too, because their bits are handled as integers.
     pub f64: bool,
     /// 64-bit integers.
     pub i64: bool,
-    /// How accurate the arithmetic is.
+    /// How accurate the arithmetic has to be.
     pub precision: Precision,
-    /// What the device's arithmetic does.
+    /// The properties of the device's arithmetic.
     pub profile: FloatProfile,
     /// Storage buffers one kernel may bind, parameters and fault words included.
     pub bindings_max: u32,
@@ -55,16 +56,16 @@ pub struct Target {
 }
 
 impl Target {
-    /// Whether a kernel's parameters are immediates, which need no copy and no load, and not the words of binding 0.
+    /// Whether a kernel's parameters are immediates, which need no copy and no load, and not words of binding 0.
     pub fn takes_immediates(&self, kernel: &Kernel) -> bool {
-        // A loop's launch has a row of parameters for each turn.
+        // The launch of a rolled kernel has a row of parameters for each turn, so their number is not known here.
         kernel.rolled.is_none() && kernel.params <= self.immediate_words_max
     }
 
     /// Whether kernels may hold values of this type.
     ///
     /// # Errors
-    /// `ErrorKind::Unsupported`, with what the device lacks.
+    /// `ErrorKind::Unsupported`, with the name of the feature that the device lacks.
     pub fn require(&self, dtype: DType) -> Result<(), Error> {
         let lacks = match dtype {
             DType::F64 if !self.f64 => "64-bit floats",
@@ -78,7 +79,7 @@ impl Target {
 /// Writes a kernel as a WGSL module with the entry point `main`.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` where the device lacks a type of the kernel or has too few bindings.
+/// `ErrorKind::Unsupported` if the device lacks a type of the kernel or has too few bindings.
 pub fn write(kernel: &Kernel, target: &Target) -> Result<String, Error> {
     for dtype in kernel.insts.iter().map(|inst| inst.dtype).chain(kernel.operands.iter().map(|o| o.dtype)) {
         target.require(dtype)?;
@@ -108,7 +109,7 @@ pub fn write(kernel: &Kernel, target: &Target) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Writes the text under the kernel's hash, as its IR is (`fusion/dump.rs`), where that is asked for.
+/// If `TIDEMILL_DUMP` is set, writes the text to a file named by the kernel's hash, beside its IR (`fusion/dump.rs`).
 fn dump(kernel: &Kernel, text: &str) {
     if crate::dump::folder().is_some() {
         let mut hasher = rustc_hash::FxHasher::default();

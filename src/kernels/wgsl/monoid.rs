@@ -1,8 +1,8 @@
-//! WGSL of the monoids: identity, update by an element and merge of two partial results.
+//! Writes the monoids in WGSL: identity, update by an element, and merge of two partial results.
 //!
-//! Sums of floats, and what is made of them, are added up in levels: a lane adds eight elements, then those sums eight by
-//! eight, and so on, so that no element passes through many additions, whatever a lane's length. That asks nothing of a
-//! driver's compiler: it may contract, and rearrange a level's additions.
+//! Sums of floats, and folds that consist of them, are added up in levels: a lane adds eight elements, then eight of
+//! those sums, and so on, so that no element passes through many additions, however long a lane is. The bound holds
+//! even if a driver's compiler contracts operations, or rearranges the additions of a level.
 //!
 //! Must hold: the text depends on the monoid, the dtype and the width alone, so that equal kernels fold equally.
 
@@ -20,7 +20,7 @@ pub(super) struct Fold {
     pub(super) components: SmallVec<[DType; 4]>,
 }
 
-/// Greatest or least.
+/// Whether the monoid seeks the greatest value, not the least.
 fn seeks_greatest(monoid: Monoid) -> bool {
     matches!(monoid, Monoid::MaxInclude | Monoid::MaxOmit | Monoid::ArgMaxOmit | Monoid::ArgMaxInclude)
 }
@@ -34,7 +34,7 @@ impl Fold {
         Fold { monoid, argument, components: monoid.components(argument) }
     }
 
-    /// The value of nothing, per component, as a scalar.
+    /// The identity of a component, as a scalar.
     pub(super) fn identity(&self, component: usize) -> &'static str {
         let dtype = self.argument;
         match self.monoid {
@@ -110,8 +110,8 @@ impl Fold {
         }
     }
 
-    /// log2 of how many partial results of each level make one of the next. A level more takes all that come.
-    /// A lane of four takes up to 4,096 elements, one alone up to 65,535.
+    /// For each level, log2 of how many of its partial results make one of the next level. One more level takes all
+    /// results of the last of these. A lane of width 4 takes up to 4,096 elements, one of width 1 up to 65,535.
     fn level_bits(&self, width: u32) -> &'static [u32] {
         match self.monoid {
             Monoid::Sum if !self.argument.is_float() => &[],
@@ -133,13 +133,13 @@ impl Fold {
         }
     }
 
-    /// How many sets of a lane's variables there are: one for each level.
+    /// The number of levels. Each has its own set of variables in a lane.
     pub(super) fn levels(&self, width: u32) -> usize {
         self.level_bits(width).len() + 1
     }
 
-    /// Statements after step number `count` of a lane, in which 2 to the power of `step_log2` elements were folded into the
-    /// first level of `levels`: full levels are merged into the next.
+    /// Statements after step number `count` of a lane, which folded `2^step_log2` elements into the first level of
+    /// `levels`. They merge full levels into the next one.
     pub(super) fn climb(
         &self,
         functions: &mut Functions,
@@ -175,8 +175,9 @@ impl Fold {
         lines
     }
 
-    /// Statements that make partial results of what elements were folded into: of moments, sums become means. Compilers
-    /// take `x - x` for zero, also of an infinite `x`: where the mean is not finite, the squares become NaN by its bits.
+    /// Statements that turn variables into which elements were folded into a partial result: for moments, sums become
+    /// means. Compilers assume that `x - x` is zero, also for an infinite `x`. So the squares are set to NaN if the
+    /// bits of the mean are not those of a finite number.
     fn close(&self, width: u32, acc: &[String]) -> Vec<String> {
         if !self.monoid.is_moments() {
             return Vec::new();
@@ -229,7 +230,7 @@ impl Fold {
         }
     }
 
-    /// Value and position: the better value wins, of equal ones the lesser position.
+    /// Folds a value and its position: the better value wins, and of equal values the one with the lesser position.
     fn position(&self, width: u32, acc: &[String], args: &[String], mask: Option<&str>) -> Vec<String> {
         let (value, place) = (&acc[0], &acc[1]);
         let mut lines = vec!["{".to_string(), format!("    let x = {};", args[0]), format!("    let p = {};", args[1])];
@@ -256,8 +257,8 @@ impl Fold {
         lines
     }
 
-    /// Folds an element into (count, base, sum of `x - base`, sum of its squares). The base is the first element. So few
-    /// elements are folded before [`Fold::close`] that an outlier among them, taken for the base, costs no digits.
+    /// Folds an element into (count, base, sum of `x - base`, sum of its squares). The base is the first element. Few
+    /// elements are folded before [`Fold::close`], so that an outlier as base costs no digits.
     fn moments(&self, width: u32, acc: &[String], arg: &str, mask: Option<&str>) -> Vec<String> {
         let of = |scalar: &str| splat(register(self.argument), width, scalar);
         let (zeros, ones) = (of(zero(self.argument)), of(one(self.argument)));
@@ -280,8 +281,8 @@ impl Fold {
         ]
     }
 
-    /// Chan, Golub and LeVeque's merge of (count, base, mean minus base, squared deviations). The result's base is the
-    /// one that is nearer to its mean.
+    /// Chan, Golub and LeVeque's merge of (count, base, mean minus base, squared deviations). The result has the base
+    /// that is nearer to its mean.
     fn chan(&self, width: u32, acc: &[String], other: &[String]) -> Vec<String> {
         let of = |scalar: &str| splat(register(self.argument), width, scalar);
         let (zeros, ones) = (of(zero(self.argument)), of(one(self.argument)));
@@ -324,7 +325,7 @@ impl Fold {
             format!("    let x = {};", other[0]),
             format!("    let later = {};", other[1]),
             format!("    let d = -abs({greatest} - x);"),
-            // Equal infinities have no difference.
+            // The difference of equal infinities would be NaN.
             format!("    let e = select({scale}, {ones}, {greatest} == x);"),
             format!("    let rises = x > {greatest};"),
             format!("    let s = select({sum} + later * e, {sum} * e + later, rises);"),

@@ -1,6 +1,6 @@
 //! Pieces of WGSL that library kernels share: bindings of operands in segments, the entry point, grids.
 //!
-//! In: names and element types. Out: declarations with `load_name(i)` and `store_name(i, value)`.
+//! In: names and element types. Out: declarations, with functions `load_name(i)` and `store_name(i, value)`.
 //!
 //! Must hold: parameter word 0 of a library kernel is its fault word's number ([`FAULT_WORD`]), word 1 log2 of
 //! the 32-bit elements in a segment (`SEGMENT_SHIFT_WORD`; half as many 64-bit ones); its own words follow from [`OWN_WORDS`] on.
@@ -15,10 +15,10 @@ use std::fmt::Write;
 pub const FAULT_WORD: usize = 0;
 /// The parameter word of a pass that holds log2 of the 32-bit elements in a segment.
 const SEGMENT_SHIFT_WORD: usize = 1;
-/// The first parameter word that a library kernel uses as it likes.
+/// The first parameter word whose meaning a library kernel defines itself.
 pub const OWN_WORDS: usize = 2;
 
-/// A module in the making.
+/// A module under construction.
 pub(crate) struct Module {
     text: String,
     bindings: u32,
@@ -35,8 +35,8 @@ impl Module {
         self.vector_operand(name, ty, 1, segments);
     }
 
-    /// Binds an operand of vectors of so many elements of this storage type, with functions to load and store the vector
-    /// whose first element is `i`, a multiple of `lanes`.
+    /// Binds an operand of vectors of `lanes` elements of this storage type, with functions to load and store the
+    /// vector whose first element is `i`, a multiple of `lanes`.
     pub(crate) fn vector_operand(&mut self, name: &str, ty: &str, lanes: u32, segments: u8) {
         let vector = vector(ty, lanes);
         self.bind(name, &vector, segments);
@@ -56,7 +56,8 @@ impl Module {
         self.bind(name, "atomic<u32>", 1);
     }
 
-    /// Binds an operand of atomic words, with functions to store to them and to raise them.
+    /// Binds an operand of atomic words, with functions to store a word (`store_name`) and to raise it to at least a
+    /// value (`raise_name`).
     pub(crate) fn atomic_operand(&mut self, name: &str, segments: u8) {
         self.bind(name, "atomic<u32>", segments);
         for (verb, function) in [("store", "atomicStore"), ("raise", "atomicMax")] {
@@ -74,7 +75,8 @@ impl Module {
         }
     }
 
-    /// A function of the element `i` whose statement is made of its place in the segment that holds it.
+    /// Adds a function that accesses element `i`. `statement` makes its statement from the expression of the element's
+    /// place in its segment.
     fn accessor(&mut self, name: &str, segments: u8, head: &str, ty: &str, statement: impl Fn(&str) -> String) {
         let _ = writeln!(self.text, "{head} {{");
         if segments > 1 {
@@ -95,17 +97,17 @@ impl Module {
         self.text.push_str("}\n");
     }
 
-    /// Module-scope text: functions, workgroup memory.
+    /// Adds text at module scope: functions, workgroup memory.
     pub(crate) fn add(&mut self, text: &str) {
         self.text.push_str(text);
     }
 
-    /// The module with these statements as `main`, which knows `index` (the workgroup's number) and `lid`.
+    /// Finishes the module with these statements as `main`. They may use `index`, the workgroup's number, and `lid`.
     pub(crate) fn finish(self, statements: &str) -> String {
         self.finish_with(256, statements)
     }
 
-    /// The module of workgroups of so many invocations.
+    /// As [`Module::finish`], with `invocations` in a workgroup.
     pub(crate) fn finish_with(mut self, invocations: u32, statements: &str) -> String {
         let _ = write!(
             self.text,
@@ -115,7 +117,7 @@ impl Module {
     }
 }
 
-/// The part of a text's key that names the segments of its operands, on which the text depends. It is empty where each
+/// The part of a text's key that names the segments of its operands, on which the text depends. It is empty if each
 /// operand has one segment.
 pub(crate) fn segments_key(segments: &[u8]) -> String {
     if segments.iter().all(|&count| count <= 1) { String::new() } else { format!(" {segments:?}") }
@@ -129,7 +131,7 @@ fn buffer(name: &str, segments: u8, segment: u8) -> String {
 /// The grid of `groups` workgroups. `what` names the op in the error.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` where there are more than a grid holds.
+/// `ErrorKind::Unsupported` if a grid cannot hold so many.
 pub(crate) fn grid_of(groups: u64, what: &'static str) -> Result<[u32; 3], Error> {
     let too_many = || Error::new(ErrorKind::Unsupported, format!("{what} of this size needs {groups} workgroups"));
     rows(u32::try_from(groups).map_err(|_| too_many())?).ok_or_else(too_many)

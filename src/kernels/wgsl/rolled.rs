@@ -1,9 +1,9 @@
-//! The entry point of a rolled map: a loop around the body's instructions that differ from turn to turn.
+//! Writes the entry point of a rolled map: a loop around the body's instructions that differ from turn to turn.
 //!
-//! In: a kernel that is a loop (IR-8). Out: `main`'s statements. What is the same in all turns stands before the loop,
-//! what is carried is a variable, and the stores stand behind the loop.
+//! In: a kernel that is a loop (IR-8). Out: `main`'s statements. Values that are the same in all turns are computed
+//! before the loop. Carried values are variables. The stores come after the loop.
 //!
-//! Mesa's software device stops a loop silently at 65,535 turns; a launch has fewer (`scheduler/loops.rs`).
+//! Mesa's software device stops a loop silently at 65,535 turns. A launch has fewer (`scheduler/loops.rs`).
 
 use super::body::Body;
 use super::forms::map_places;
@@ -43,7 +43,7 @@ pub(super) fn map(body: &mut Body) {
     body.element_stores();
 }
 
-/// Gives what the last turn computed its name behind the loop, for the stores.
+/// Declares the names of the last turn's values after the loop, for the stores.
 fn name_results(body: &mut Body, rolled: &Rolled, varies: &[bool]) {
     let mut named: Vec<Val> = Vec::new();
     for (number, carry) in rolled.carries.iter().enumerate() {

@@ -1,16 +1,18 @@
-//! Running folds: what a part of a line does to the value that comes before it.
+//! Running folds, for scans. A part of a line is described by how it changes the running value that comes before it.
 //!
-//! A scan composes parts in a tree. Where rounding aside the order of operations doesn't matter, a part is its own
-//! fold. Where it does, a part is the function of the value before it, so that what is composed in a tree is what a
-//! walk from the beginning of the line gives:
+//! A scan composes parts in a tree. For most monoids the order of operations does not matter (except for rounding), and
+//! a part is described by the fold of its elements. For the others, a part is described as a function of the value
+//! before it, so that the tree gives the same result as a walk from the beginning of the line:
 //!
-//! - A sum of signed integers that saturates: `x + a`, clamped, stays of one form under composition, flat up to some
-//!   `x`, then of slope one, then flat. The components are its least and greatest value and where it leaves the least.
-//! - A product of signed integers that saturates: a magnitude that is too great stays so until a zero comes, and ends
-//!   at an extreme by its sign; but the least integer times -1 is the greatest, whose negative isn't the least. The
-//!   components are the product and marks ([`OVER`], [`TURNED`], [`GREW`]).
-//! - A product of floats, whose parts may leave the range behind a zero: the components are the product and whether a
-//!   number of the part is not finite.
+//! - A saturating sum of signed integers. Compositions of clamped additions `x + a` all have one form: constant up to
+//!   some `x`, then of slope one, then constant. The components are the least value, the greatest value, and the `x` at
+//!   which it begins to rise.
+//! - A saturating product of signed integers. A magnitude that has become too great stays so until a factor is zero,
+//!   and the sign decides at which extreme the product is. One case is special: the least integer times -1 is the
+//!   greatest integer, whose negative is not the least. The components are the product and marks ([`OVER`], [`TURNED`],
+//!   [`GREW`]).
+//! - A product of floats. If the value before a part is zero, the product stays zero even if the part's own product
+//!   overflows. The components are the product, and whether a number of the part is not finite.
 //!
 //! Must hold: running integers are those of a walk from the beginning of the line, on every device.
 
@@ -20,11 +22,11 @@ use crate::graph::{DType, ElementOp};
 use crate::kernels::element::wgsl::Functions;
 use crate::kernels::ir::Monoid;
 
-/// The mark of a product whose magnitude doesn't fit (that of the least integer doesn't).
+/// Marks a product whose magnitude does not fit. That of the least integer does not.
 const OVER: u32 = 1;
-/// The mark of a product with a factor -1 behind the last factor that is greater than one.
+/// Marks a product in which a factor -1 comes after the last factor whose magnitude is greater than one.
 const TURNED: u32 = 2;
-/// The mark of a product with a factor that is greater than one.
+/// Marks a product with a factor whose magnitude is greater than one.
 const GREW: u32 = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,8 +57,8 @@ impl Running {
         Running { fold: Fold::new(monoid, dtype), part }
     }
 
-    /// What a line begins with, as a scalar: a sum of nothing has no sign of its own, so that the first is the first
-    /// element.
+    /// The value with which a line begins, as a scalar. A sum of floats begins with -0, so that the sum of one element
+    /// is that element, also if it is -0.
     pub(super) fn identity(&self) -> &'static str {
         match (self.fold.monoid, self.fold.argument) {
             (Monoid::Sum, DType::F32) => "-0.0f",
@@ -65,12 +67,12 @@ impl Running {
         }
     }
 
-    /// Whether parts are sums of floats, whose carry is added up in levels.
+    /// Whether this is a sum of floats, whose carry is added up in levels.
     pub(super) fn is_float_sum(&self) -> bool {
         self.fold.monoid == Monoid::Sum && self.fold.argument.is_float()
     }
 
-    /// The part of the element `x` alone, per component.
+    /// The components of the part that consists of the element `x`.
     pub(super) fn element(&self, x: &str) -> Vec<String> {
         let dtype = self.fold.argument;
         let (least, greatest, zero, one) = (extreme(dtype, false), extreme(dtype, true), zero(dtype), one(dtype));
@@ -90,7 +92,7 @@ impl Running {
         }
     }
 
-    /// Statements that put the part `earlier` before the part in the variables `part`.
+    /// Statements that extend the part in the variables `part` by the part `earlier`, which comes before it.
     pub(super) fn compose(&self, functions: &mut Functions, part: &[String], earlier: &[String]) -> Vec<String> {
         match self.part {
             Part::Folded => vec![format!("{} = {};", part[0], self.fold.pair(functions, 1, &earlier[0], &part[0]))],
@@ -104,7 +106,7 @@ impl Running {
                     "{".to_string(),
                     format!("    let least = {};", self.clamped_sum(&earlier[0], part)),
                     format!("    let greatest = {};", self.clamped_sum(&earlier[1], part)),
-                    // Where the earlier part reaches the place from which this one rises.
+                    // The `x` at which the earlier part reaches the value from which this one rises.
                     format!("    let rises = {} + ({from} - {});", earlier[2], earlier[0]),
                     format!("    {from} = select({}, rises, {} < {from});", earlier[2], earlier[0]),
                     format!("    {low} = least;"),
@@ -126,7 +128,7 @@ impl Running {
         }
     }
 
-    /// Statements that set the variable `to` to the value behind the part, where `before` comes before it.
+    /// Statements that set the variable `to` to the running value after the part, given the value `before` it.
     pub(super) fn apply(&self, functions: &mut Functions, to: &str, before: &str, part: &[String]) -> Vec<String> {
         match self.part {
             Part::Folded => vec![format!("{to} = {};", self.fold.pair(functions, 1, before, &part[0]))],
@@ -142,8 +144,8 @@ impl Running {
         }
     }
 
-    /// The product of `before` and the part: zero stays zero though the part, of finite numbers, left the range on its
-    /// own.
+    /// The product of `before` and the part. Zero stays zero if all numbers of the part are finite, even if its own
+    /// product is not.
     fn float_product(&self, functions: &mut Functions, before: &str, part: &[String]) -> String {
         let (dtype, zero) = (self.fold.argument, zero(self.fold.argument));
         let product = self.fold.pair(functions, 1, before, &part[0]);
@@ -152,7 +154,7 @@ impl Running {
         format!("select({product}, {signed}, {stays})")
     }
 
-    /// A saturating sum's value behind the part.
+    /// The value of a saturating sum after the part.
     fn clamped_sum(&self, before: &str, part: &[String]) -> String {
         let (low, high, from) = (&part[0], &part[1], &part[2]);
         let (signed, unsigned) = match self.fold.argument {
@@ -163,13 +165,13 @@ impl Running {
         format!("select({low}, {low} + bitcast<{signed}>({rise}), {before} > {from})")
     }
 
-    /// Declares a saturating product's value behind the part as `product`, whether it left the range as `over`, and
-    /// whether it turned since it last grew as `tail`.
+    /// Declares the value of a saturating product after the part as `product`, whether its magnitude is too great as
+    /// `over`, and the mark [`TURNED`] as `tail`.
     fn clamped_product(&self, functions: &mut Functions, before: &str, marks: &str, part: &[String]) -> Vec<String> {
         let dtype = self.fold.argument;
         let (least, greatest, zero) = (extreme(dtype, false), extreme(dtype, true), zero(dtype));
         let (a, b) = (before, &part[0]);
-        // Negative, since the least integer's magnitude is one of no positive integer.
+        // The magnitude is computed as a negative number, because that of the least integer is no positive integer.
         let factors = [format!("min({a}, -{a})"), format!("max({b}, -{b})")];
         let magnitude = functions.apply(ElementOp::Mul, dtype, dtype, 1, &factors);
         vec![

@@ -1,11 +1,11 @@
-//! The entry point Scan around a kernel's body.
+//! Writes the entry point of form `Scan` around a kernel's body.
 //!
 //! A workgroup walks a line, or a chunk of one, in tiles of 256 elements. A step takes as many tiles as the kernel has
-//! rounds (`Kernel::rounds`); these tiles share the barriers of workgroup memory. Where many lines lie along a slow
+//! rounds (`Kernel::rounds`); these tiles share the barriers of workgroup memory. If many lines lie along a slow
 //! dimension, each invocation walks a line, or a chunk of one, by itself. Neighbouring invocations then walk
 //! neighbouring lines, so that they read neighbouring addresses (`ScanPlan::lanes_log2`).
 //!
-//! A kernel that scans in phases has scratch. Where the lines alone do not fill a GPU, they are cut into chunks
+//! A kernel that scans in phases has scratch. If the lines alone do not fill a GPU, they are cut into chunks
 //! (`scan_plan`). Phase 1 writes the total of each chunk to scratch. Phase 2 begins each chunk with the totals of the
 //! chunks before it. Both phases evaluate the elements.
 //!

@@ -1,4 +1,4 @@
-//! One scan of a kernel: its carry, and how it takes in the elements of a step of the walk along a line.
+//! Writes one scan of a kernel: its carry, and how the elements of a step of the walk along a line are added to it.
 //!
 //! In: the scan's argument for each round of a step. Out: statements that set the scan's value, its carry, and the
 //! total of the current chunk. Must hold: no element of a float sum passes through many additions ([`Levels`]).

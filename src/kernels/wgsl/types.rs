@@ -1,4 +1,4 @@
-//! How dtypes are spelled in WGSL, in registers and in storage, and how one becomes the other.
+//! The WGSL types of dtypes, in registers and in storage, and the conversions between them.
 //!
 //! Must hold: a bool is `bool` in registers and a word in storage; a u8 is a `u32` in both, at most 255.
 
@@ -34,7 +34,7 @@ pub(crate) fn typed(dtype: DType, width: u32) -> String {
     vector(register(dtype), width)
 }
 
-/// `expression` of storage type, as a register.
+/// Converts an expression of storage type to the register type.
 pub(crate) fn from_storage(dtype: DType, width: u32, expression: &str) -> String {
     match dtype {
         DType::Bool => format!("({expression} != {})", splat("u32", width, "0u")),
@@ -42,7 +42,7 @@ pub(crate) fn from_storage(dtype: DType, width: u32, expression: &str) -> String
     }
 }
 
-/// `expression` in a register, as it is stored.
+/// Converts an expression of register type to the storage type.
 pub(crate) fn to_storage(dtype: DType, width: u32, expression: &str) -> String {
     match dtype {
         DType::Bool => {
@@ -52,12 +52,12 @@ pub(crate) fn to_storage(dtype: DType, width: u32, expression: &str) -> String {
     }
 }
 
-/// A scalar expression in every lane.
+/// A scalar expression, repeated in every lane.
 pub(crate) fn splat(scalar: &str, width: u32, expression: &str) -> String {
     if width == 1 { expression.to_string() } else { format!("vec{width}<{scalar}>({expression})") }
 }
 
-/// The register that consists of 32-bit words (low first), as a scalar.
+/// The scalar of register type that consists of these 32-bit words (low first).
 pub(crate) fn from_words(dtype: DType, words: &[String]) -> String {
     let wide = |words: &[String]| format!("((u64({}) << 32u) | u64({}))", words[1], words[0]);
     match dtype {
@@ -107,7 +107,7 @@ pub(crate) fn one(dtype: DType) -> &'static str {
     }
 }
 
-/// Infinity of a sign for floats, else the greatest or least of the dtype, as a scalar.
+/// Positive or negative infinity for floats, otherwise the greatest or least number of the dtype, as a scalar.
 pub(crate) fn extreme(dtype: DType, greatest: bool) -> &'static str {
     match (dtype, greatest) {
         (DType::F32, true) => "bitcast<f32>(0x7f800000u)",
@@ -135,7 +135,8 @@ pub(crate) fn nan(dtype: DType) -> &'static str {
     }
 }
 
-/// Whether the lanes of a float register are NaN, by their bits: compilers may assume that there is none.
+/// Whether the lanes of a float register are NaN. Looks at their bits, because compilers may assume that there is no
+/// NaN.
 pub(crate) fn is_nan(dtype: DType, width: u32, expression: &str) -> String {
     against_infinity(dtype, width, expression, ">").unwrap_or_else(|| splat("bool", width, "false"))
 }

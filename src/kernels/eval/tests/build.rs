@@ -1,4 +1,4 @@
-//! Writes kernels for tests, with the levels that lowering would give, and runs them.
+//! Builds kernels for tests, with the levels that lowering would give, and runs them.
 
 use crate::graph::{DType, Element, ElementOp, Scalar};
 use crate::kernels::eval::{HostOperand, Pool, run};
@@ -19,7 +19,7 @@ pub struct Build {
     pub faults: usize,
 }
 
-/// What a run left behind.
+/// The memory of the operands, and the fault words, after a run.
 pub struct Outcome {
     memory: Vec<Vec<u64>>,
     bytes: Vec<usize>,
@@ -232,7 +232,7 @@ impl Build {
         }
     }
 
-    /// Runs on 1, 2 and 5 threads, which must leave the same bytes, and compares them with loops over scalars.
+    /// Runs on 1, 2 and 5 threads, which must give the same bytes, and compares these with loops over scalars.
     pub fn check_against_loops(&self) -> Outcome {
         let first = self.run(1);
         for threads in [2, 5] {

@@ -1,11 +1,11 @@
-//! Maps: loads in every pattern, guards, checks, several stores, in place.
+//! Tests of maps: loads in every pattern, guards, checks, several stores, updates in place.
 
 use super::build::{Build, add};
 use crate::graph::{DType, Dist, ElementOp, Scalar};
 use crate::kernels::eval::random;
 use crate::kernels::ir::*;
 
-/// Around the edges of blocks and tasks.
+/// Numbers of elements around the edges of blocks and tasks.
 const SIZES: [u32; 9] = [1, 2, 15, 1023, 1024, 1025, 2047, 3000, 70_001];
 
 fn ramp(n: usize) -> Vec<f32> {
@@ -191,7 +191,7 @@ fn a_guarded_check_counts_only_where_the_guard_holds() {
 
 #[test]
 fn what_is_required_sets_its_own_fault_word_where_it_does_not_hold_and_is_asked() {
-    // Element `bad` is negative; it is asked for below `limit`, and always.
+    // Element `bad` is negative. One requirement counts below `limit`, another one everywhere.
     for (bad, limit, faults) in [(None, 1500, [0, 0, 0]), (Some(1499), 1499, [0, 1, 1]), (Some(7), 8, [1, 1, 1])] {
         let n = 1500;
         let mut b = Build::map(n);
@@ -207,7 +207,7 @@ fn what_is_required_sets_its_own_fault_word_where_it_does_not_hold_and_is_asked(
         let holds = b.apply(ElementOp::Ge, DType::Bool, &[x, zero]);
         b.require(holds, 0, Some(asked));
         b.require(holds, 1, None);
-        // The same for all: asked for somewhere.
+        // A uniform condition, whose guard holds for the first elements only.
         let first = b.load(first, at, None);
         let holds = b.apply(ElementOp::Ge, DType::Bool, &[first, zero]);
         b.require(holds, 2, Some(asked));

@@ -1,4 +1,4 @@
-//! Loops over scalars: what a kernel means, one element at a time, in the order of the indices.
+//! A reference evaluator: loops over scalars, one element at a time, in the order of the indices.
 
 use super::build::Build;
 use crate::graph::{DType, Scalar};
@@ -13,7 +13,7 @@ struct Naive<'a> {
     outer: u32,
     inner: u32,
     values: Vec<Option<Scalar>>,
-    /// Components of folds, when they are known.
+    /// The components of each fold; empty before it is computed.
     folded: Vec<Vec<Scalar>>,
 }
 
@@ -179,7 +179,7 @@ impl Naive<'_> {
             InstOp::Project(of, component) => self.folded[of.0 as usize][*component as usize],
             InstOp::Scan { monoid, arg } => {
                 let x = self.value(*arg);
-                // Test data are exact, so that everything before this element counts as one.
+                // Test data are exact, so the running value may stand for all elements before this one.
                 let running = &mut self.folded[val.0 as usize];
                 let pairs: Vec<[Scalar; 2]> = running.iter().copied().chain([x]).map(|x| [x, x]).collect();
                 *running = fold(*monoid, x.dtype(), &pairs);
@@ -271,11 +271,11 @@ pub fn fold(monoid: Monoid, dtype: DType, list: &[[Scalar; 2]]) -> Vec<Scalar> {
             let n = kept.len() as f64;
             let mean = if kept.is_empty() { 0.0 } else { kept.iter().sum::<f64>() / n };
             let squares = kept.iter().map(|x| (x - mean) * (x - mean)).sum();
-            // Any base will do.
+            // Tests compare `base + (mean - base)` only, so the base may be any number.
             vec![float(n), float(mean), float(0.0), float(squares)]
         }
         Monoid::Squares => {
-            // Of values that are neither small nor big.
+            // Test data are middling values, neither small nor big.
             vec![float(0.0), float(numbers().map(|x| x.as_f64().powi(2)).sum()), float(0.0)]
         }
         Monoid::ExpSum => {

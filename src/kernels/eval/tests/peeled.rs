@@ -1,4 +1,5 @@
-//! Maps whose index arithmetic asks where an element stands: slices, shifts and their updates, over columns of any height.
+//! Tests of maps with conditions on an element's position: slices, shifts and their updates, over columns of any
+//! height.
 
 use super::build::Build;
 use crate::graph::{DType, ElementOp, Scalar};
@@ -71,7 +72,7 @@ fn an_update_of_a_slice_has_every_element_also_in_place_and_with_a_last_column_o
 fn columns_of_a_slice_along_the_last_dimension_are_one_line_and_are_not_cut() {
     for (rows, columns) in [(5, 900), (100, 33), (300, 7), (1500, 3)] {
         for taken in [rows, rows - 1] {
-            // Rows of which the last is left out, or not, from the third column on.
+            // From the third column on, columns without their last row, or whole ones.
             let n = taken * columns;
             let mut b = Build::map(n);
             let x = b.input(&ramp(rows * (columns + 2)));

@@ -1,12 +1,12 @@
-//! Reductions: every monoid, both layouts, chunks, units, siblings, tails, empty lines.
+//! Tests of reductions: every monoid, both layouts, chunks, units, siblings, tails, empty lines.
 
 use super::build::{Build, Outcome, add};
 use crate::graph::{DType, Element, ElementOp, Scalar};
 use crate::kernels::ir::*;
 use crate::rounds::rounds;
 
-/// (outer, inner) that meet every way of cutting: long lines with and without chunks, many lines, few lines
-/// beside each other, units, empties.
+/// Sizes (outer, inner) that are cut in every way: long lines with and without chunks, many lines, few lines side by
+/// side, units, no elements.
 const SIZES: [(u32, u32); 15] = [
     (1, 1),
     (1, 1000),
@@ -25,7 +25,7 @@ const SIZES: [(u32, u32); 15] = [
     (70, 0),
 ];
 
-/// The sizes without the largest, or with `TIDEMILL_TESTS=all` all of them.
+/// All sizes with `TIDEMILL_TESTS=all`, and those without the largest ones otherwise.
 fn sizes() -> impl Iterator<Item = (u32, u32)> {
     let elements_max = rounds(60_000, u32::MAX);
     SIZES.into_iter().filter(move |(outer, inner)| outer * inner <= elements_max)
@@ -73,7 +73,7 @@ fn fold_one<T: Element>(monoid: Monoid, outer: u32, inner: u32, inner_fast: bool
         let out = b.output(dtype, outer as usize);
         let mut value = if component == 0 { folded } else { b.project(folded, component as u8, dtype) };
         if moments && component == 1 {
-            // Base and mean minus base: their sum is what all devices agree on.
+            // Devices choose different bases, so the sum of the base and of the mean minus the base is compared.
             let off = b.project(folded, 2, dtype);
             value = b.apply(ElementOp::Add, dtype, &[value, off]);
             b.kernel.insts[value.0 as usize].level = Level::Reduced;
@@ -278,7 +278,8 @@ fn a_producer_siblings_outer_values_and_a_tail_are_one_kernel() {
 
 #[test]
 fn requirements_of_elements_of_lines_and_of_folds_count_wherever_they_stand() {
-    // The sums of whole numbers below 8: all elements are below 8, not all below 7; sums are below the limit.
+    // Sums of whole numbers below 8. That each element is below 8 is true, that each is below 7 is not; the sums are
+    // below the limit.
     for (outer, inner) in [(1, 1), (1, 1025), (3, 40_000), (70, 300), (1030, 7), (5, 0)] {
         for inner_fast in [true, false] {
             let mut b = Build::new(Geometry::Reduce { outer, inner }, inner_fast);

@@ -1,4 +1,4 @@
-//! Scans: both layouts and directions, blocks, several outputs.
+//! Tests of scans: both layouts and directions, blocks, several outputs.
 
 use super::build::{Build, add};
 use crate::graph::{DType, Element};

@@ -1,5 +1,5 @@
-//! The lower factor of positive definite matrices: the block on the diagonal by one workgroup a page, the rows below it
-//! by substitution, and what follows by a product.
+//! Computes the lower factor of positive definite matrices: one workgroup for each page factors the block on the
+//! diagonal, substitution gives the rows below it, and subtracting a product updates the rest of the matrix.
 
 use super::steps::{Matrix, Product, System, substitute, subtract};
 use super::{BLOCK, Kernel, Passes, packed_place};
@@ -20,7 +20,7 @@ pub(super) fn passes(made: &mut Passes<'_>) -> Result<(), Error> {
         diagonal(made, first, size, false)?;
         let (next, left) = (first + size, n - first - size);
         let place = |i: u32, j: u32| Matrix { operand: 1, first: i + n * j, down: 1, right: n, page: made.page };
-        // Rows below are columns of a system with the block.
+        // The rows below are, transposed, the right sides of a system with the block.
         let below = place(next, first);
         let system = System { triangle: place(first, first), sides: below.turned(), size, count: left, unit: false };
         substitute(made, system, false)?;
@@ -31,7 +31,8 @@ pub(super) fn passes(made: &mut Passes<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Factors a block on the diagonal, of each page. The `whole` matrix is read from `a`, and all of its factor written.
+/// Factors a block on the diagonal of each page. If the block is the `whole` matrix, it is read from `a`, and all of
+/// the factor is written.
 fn diagonal(made: &mut Passes<'_>, first: u32, size: u32, whole: bool) -> Result<(), Error> {
     let block = if whole { size.next_power_of_two().max(8) } else { BLOCK };
     let (zero, _, ty) = made.literals();

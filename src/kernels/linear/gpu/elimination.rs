@@ -1,6 +1,6 @@
-//! Elimination with rows exchanged: a panel's columns by one workgroup a page, which searches pivots and writes down
-//! the exchanges; the exchanges in all other columns; the rows of the panel in those that follow, by substitution; and
-//! what is below, by a product.
+//! Gaussian elimination with exchange of rows. For each panel: one workgroup for each page eliminates its columns,
+//! searches pivots and stores the exchanges. Then the exchanges are done in all other columns. In the columns that
+//! follow, substitution gives the rows of the panel, and subtracting a product updates the rows below.
 //!
 //! In: `[a, out, exchanged]`. Out: passes.
 
@@ -9,12 +9,12 @@ use super::{Kernel, Passes, ROWS, TURNS_MAX, panel_width, rows_apart, tree};
 use crate::error::Error;
 use crate::graph::{ELIMINATED_ROWS_MAX, PANEL};
 
-// The panel of one column: a search and a division.
+// A panel of one column takes two loops over its rows, 1,024 rows in each turn: a search and a division.
 const _: () = assert!(ELIMINATED_ROWS_MAX / 1024 * 2 <= TURNS_MAX as usize);
 
-/// Columns of a panel whose effect on its later columns is taken together.
+/// Columns of a panel whose updates of its later columns are done together.
 const STRIP: u32 = 8;
-/// Columns in which a workgroup exchanges rows.
+/// The number of columns in which a workgroup exchanges rows.
 const EXCHANGED: u32 = 8;
 
 /// The passes over `[a, out, exchanged]`.
@@ -23,7 +23,8 @@ pub(super) fn passes(made: &mut Passes<'_>) -> Result<(), Error> {
     let (_, one, ty) = made.literals();
     made.begin("lu", m, 0, &format!("select(select({one}, {ty}(i), j == columns), original, j < columns)"))?;
     let k = m.min(n);
-    // The search has 1,024 rows a turn, and so have the updates, once for each later column of the strip or the panel.
+    // A turn of the search takes 1,024 rows, and so does a turn of an update, which is done for each later column of
+    // the strip or the panel.
     let width = panel_width(m, 3, 20);
     let place = |i: u32, j: u32| Matrix { operand: 1, first: i + m * j, down: 1, right: m, page };
     for first in (0..k).step_by(width as usize) {
@@ -40,7 +41,8 @@ pub(super) fn passes(made: &mut Passes<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Factors a panel of columns. The greatest magnitude of a column is its pivot, the first of equals; NaN is none.
+/// Factors a panel of columns. The pivot of a column is the element of greatest magnitude, the first of several; NaN is
+/// skipped.
 fn panel(made: &mut Passes<'_>, first: u32, size: u32) -> Result<(), Error> {
     let (zero, one, ty) = made.literals();
     let each = |text: &dyn Fn(u32) -> String| (0..ROWS).map(text).collect::<String>();
@@ -170,7 +172,7 @@ fn panel(made: &mut Passes<'_>, first: u32, size: u32) -> Result<(), Error> {
     })
 }
 
-/// Exchanges rows in the columns that are not the panel's, as the panel did: a workgroup holds the rows that move.
+/// Exchanges rows in the columns outside of the panel, as the panel did. A workgroup holds the rows that move.
 fn exchange(made: &mut Passes<'_>, first: u32, size: u32) -> Result<(), Error> {
     let (_, _, ty) = made.literals();
     let others = made.n - size;

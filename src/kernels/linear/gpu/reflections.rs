@@ -1,10 +1,11 @@
-//! An orthogonal and an upper factor by reflections: a panel's reflections by one workgroup a page, which also makes
-//! the triangle `t` with which they are one product, `1 - v t v'` (Schreiber and Van Loan, "A storage-efficient WY
-//! representation for products of Householder transformations", 1989); its effect on the columns that follow by
-//! workgroups of 32 columns each. The orthogonal factor is the identity to which the panels are applied, the last one
-//! first.
+//! Computes an orthogonal and an upper factor by Householder reflections. One workgroup for each page computes a
+//! panel's reflections, and the triangle `t` with which they are one product, `1 - v t v'` (Schreiber and Van Loan, "A
+//! storage-efficient WY representation for products of Householder transformations", 1989). Workgroups of 32 columns
+//! each apply it to the columns that follow. The orthogonal factor is the identity to which the panels are applied, the
+//! last one first.
 //!
-//! In: `[a, out, t]`. Out: passes. The reflections' vectors stand below the diagonal until all is done.
+//! In: `[a, out, t]`. Out: passes. The reflections' vectors are stored below the diagonal until the last pass clears
+//! it.
 
 use super::{Kernel, Passes, TURNS_MAX, panel_width, rows_apart, tree};
 use crate::error::Error;
@@ -18,7 +19,8 @@ pub(super) fn passes(made: &mut Passes<'_>, q: u32) -> Result<(), Error> {
     let (zero, one, _) = made.literals();
     made.begin("qr", m, q, &format!("select(select({zero}, {one}, i == j), original, j >= first)"))?;
     let k = m.min(n);
-    // Three loops over a column have 1,024 rows a turn, two 128; trees and the triangle take the fixed turns.
+    // A column takes three loops of 1,024 rows in each turn, and two of 128 rows. The fixed turns are those of trees
+    // and of the triangle.
     let width = panel_width(m, 5, 60);
     let panels = || (0..k).step_by(width as usize).map(|first| (first, width.min(k - first)));
     for (first, size) in panels() {
@@ -27,13 +29,14 @@ pub(super) fn passes(made: &mut Passes<'_>, q: u32) -> Result<(), Error> {
         apply(made, q, (first, size), (q + next, n - next), true)?;
     }
     for (first, size) in panels().collect::<Vec<_>>().into_iter().rev() {
-        // To the left of the panel, the identity has zeros in its rows.
+        // Columns left of the panel still are those of the identity, with zeros in the panel's rows, so they do not
+        // change.
         apply(made, q, (first, size), (first, q - first), false)?;
     }
     clear(made, q)
 }
 
-/// Parameters of the passes over a panel; `q` columns are left of the upper factor.
+/// The parameters of the passes over a panel. The upper factor begins after `q` columns.
 fn sizes(made: &Passes<'_>, q: u32, first: u32, size: u32) -> [(&'static str, u32); 7] {
     [
         ("batch", made.batch),
@@ -46,7 +49,7 @@ fn sizes(made: &Passes<'_>, q: u32, first: u32, size: u32) -> [(&'static str, u3
     ]
 }
 
-/// Makes the reflections of a panel, and their triangle.
+/// Computes the reflections of a panel, and their triangle.
 fn panel(made: &mut Passes<'_>, q: u32, first: u32, size: u32) -> Result<(), Error> {
     let (zero, one, ty) = made.literals();
     let each = |text: &dyn Fn(u32) -> String| (0..4).map(text).collect::<String>();
@@ -176,8 +179,8 @@ fn panel(made: &mut Passes<'_>, q: u32, first: u32, size: u32) -> Result<(), Err
 }
 
 /// Applies a panel's reflections, or their inverse, to `count` columns of the output from `to` on: a workgroup has 32
-/// columns, an invocation four elements of their products with the vectors, then of a tile of rows. Its loops take two
-/// turns for each 32 rows: what loads a tile is written out.
+/// columns. An invocation has four elements of their products with the vectors, and later four elements of a tile of
+/// rows. The loops take two turns for each 32 rows, because loading a tile is written out.
 fn apply(
     made: &mut Passes<'_>,
     q: u32,
@@ -292,7 +295,7 @@ fn apply(
     })
 }
 
-/// Below the upper factor's diagonal there are zeros.
+/// Writes zeros below the upper factor's diagonal.
 fn clear(made: &mut Passes<'_>, q: u32) -> Result<(), Error> {
     let zero = made.literals().0;
     let page_of = made.m * made.n;

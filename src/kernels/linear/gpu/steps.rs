@@ -1,16 +1,17 @@
-//! Passes that all blocked algorithms use: substitution with a block on the diagonal, and subtracting a product.
+//! The passes that all blocked algorithms use: substitution with a block on the diagonal, and subtracting a product.
 //!
-//! In: where matrices lie in an operand. Out: passes. An upper triangle is a lower one read backwards, and a transposed
-//! one has its distances exchanged, so that there is one substitution for all of them: distances are words that wrap.
+//! In: where matrices lie in an operand. Out: passes. An upper triangle is a lower one that is read backwards, and a
+//! transposed one has its distances exchanged, so that one substitution serves for all of them. Distances are wrapping
+//! 32-bit words, so that they may be negative.
 
 use super::{BLOCK, Kernel, Passes, packed_place};
 use crate::error::Error;
 use crate::graph::Triangle;
 use crate::kernels::wgsl::pieces::FAULT_WORD;
 
-/// Rows and columns of a product's tile.
+/// Rows and columns of a tile of a product.
 const TILE: u32 = 64;
-/// Terms of a tile of its factors.
+/// Terms of the sums that a tile of the factors holds.
 const DEPTH: u32 = 16;
 
 /// A matrix within an operand, page by page.
@@ -19,7 +20,7 @@ pub(super) struct Matrix {
     pub operand: u16,
     /// The place of its first element.
     pub first: u32,
-    /// The distance to the next row; wraps where that lies before.
+    /// The distance to the next row. If that row comes before this one, the distance wraps.
     pub down: u32,
     /// The distance to the next column.
     pub right: u32,
@@ -33,28 +34,28 @@ impl Matrix {
         Matrix { down: self.right, right: self.down, ..self }
     }
 
-    /// The matrix from a row and a column on.
+    /// The part of the matrix from a row and a column on.
     fn from(self, row: u32, column: u32) -> Matrix {
         let first = self.first.wrapping_add(row.wrapping_mul(self.down)).wrapping_add(column.wrapping_mul(self.right));
         Matrix { first, ..self }
     }
 }
 
-/// `triangle` times `x` is `sides`, which become `x`.
+/// A system `triangle x = sides`. The solution `x` overwrites the sides.
 #[derive(Clone, Copy)]
 pub(super) struct System {
     /// A lower triangle.
     pub triangle: Matrix,
     pub sides: Matrix,
-    /// Unknowns of a side: at most `BLOCK`.
+    /// The number of unknowns of each side, at most `BLOCK`.
     pub size: u32,
     /// The number of right sides.
     pub count: u32,
-    /// Whether the diagonal is taken for ones.
+    /// Whether the diagonal is assumed to be ones.
     pub unit: bool,
 }
 
-/// `left` times `right`, which is taken from `to`.
+/// A product `left right`, which is subtracted from `to`.
 #[derive(Clone, Copy)]
 pub(super) struct Product {
     pub to: Matrix,
@@ -66,7 +67,7 @@ pub(super) struct Product {
     pub terms: u32,
 }
 
-/// The passes of a triangular system over `[a, b, out]`, of so many sides.
+/// The passes of a triangular system over `[a, b, out]`, with `count` right sides.
 pub(super) fn solve(made: &mut Passes<'_>, triangle: Triangle, count: u32) -> Result<(), Error> {
     let n = made.m;
     copy(made)?;
@@ -94,7 +95,7 @@ pub(super) fn solve(made: &mut Passes<'_>, triangle: Triangle, count: u32) -> Re
     Ok(())
 }
 
-/// Copies the right sides to the output, where they become the solution.
+/// Copies the right sides to the output, where the solution will overwrite them.
 fn copy(made: &mut Passes<'_>) -> Result<(), Error> {
     let elements = made.page as u64 * made.batch as u64;
     made.add(Kernel {
@@ -111,7 +112,7 @@ fn copy(made: &mut Passes<'_>) -> Result<(), Error> {
 
 /// Names the left operand in the kernel, and lists the operands that the kernel binds.
 fn operands(left: Matrix, to: Matrix) -> (&'static str, Vec<(u16, &'static str)>) {
-    // A buffer is bound once.
+    // A kernel may bind a buffer once only.
     if left.operand == to.operand {
         ("result", vec![(to.operand, "result")])
     } else {
@@ -120,7 +121,7 @@ fn operands(left: Matrix, to: Matrix) -> (&'static str, Vec<(u16, &'static str)>
 }
 
 /// Solves a system with a block on the diagonal. A workgroup holds the block and `width` right sides; an invocation
-/// computes one unknown of every fourth side. Where it `checks`, a zero on the diagonal is a fault.
+/// computes one unknown of every fourth side. If it `checks`, a zero on the diagonal sets the fault word.
 pub(super) fn substitute(made: &mut Passes<'_>, system: System, checks: bool) -> Result<(), Error> {
     let System { triangle, sides, size, count, unit } = system;
     let (zero, _, ty) = made.literals();
@@ -215,7 +216,7 @@ pub(super) fn subtract(made: &mut Passes<'_>, product: Product, lower: bool) -> 
     let Product { to, left, right, rows, columns, terms } = product;
     let (zero, _, ty) = made.literals();
     let (name, bound) = operands(left, to);
-    // Neighbouring invocations load what lies side by side.
+    // Neighbouring invocations load elements that are neighbours in memory.
     let deep = right.down == 1 || right.down == u32::MAX;
     let place = if deep {
         format!("let k = e % {DEPTH}u;\n            let j = e / {DEPTH}u;")

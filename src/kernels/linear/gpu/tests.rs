@@ -39,7 +39,7 @@ fn every_module_is_valid_whatever_the_segments_of_its_operands() {
 fn a_blocked_factorisation_takes_a_few_passes_for_each_panel() {
     let count = |op, m, n, columns| passes(&library(op, DType::F32, m, n, columns), &[1; 4], 30).unwrap().len();
     assert_eq!(count(LinearOp::Cholesky, 64, 64, 0), 1);
-    // Each block: the diagonal, the rows below, the product.
+    // Each block takes three passes: the diagonal, the rows below, the product.
     assert_eq!(count(LinearOp::Cholesky, 4096, 4096, 0), 1 + 64 * 3 - 2);
     assert_eq!(count(LinearOp::Lu, 4096, 4096, 0), 1 + 128 * 4 - 2);
     assert_eq!(count(LinearOp::SolveTriangular(Triangle::LOWER), 4096, 4096, 5), 1 + 64 * 2 - 1);
@@ -48,8 +48,8 @@ fn a_blocked_factorisation_takes_a_few_passes_for_each_panel() {
 
 #[test]
 fn panels_of_tall_matrices_are_narrow_where_loops_would_be_long() {
-    // Turns of a panel of reflections and of elimination, as their texts have them: at most 5 and 3 for each 256 rows of a
-    // column, and trees besides.
+    // Turns of a panel of reflections and of elimination, counted from their texts: at most 5 and 3 for each 256 rows
+    // of a column, plus those of trees.
     for (turns, fixed) in [(5, 60), (3, 20)] {
         assert_eq!(panel_width(4096, turns, fixed), PANEL);
         for rows in [1u32, 1000, 100_000, 960_000] {

@@ -1,4 +1,4 @@
-//! Factorisations by elimination and by reflections.
+//! Cholesky, LU and QR factorisations.
 
 use super::{Page, Real, is_finite, memory};
 use crate::error::Result;
@@ -9,7 +9,7 @@ use faer::linalg::lu::partial_pivoting::factor as partial;
 use faer::linalg::qr::no_pivoting::factor as orthogonal;
 use faer::{Conj, Mat, MatMut};
 
-/// The lower factor; false where the matrix is not positive definite.
+/// Computes the lower factor. Returns false if the matrix is not positive definite.
 pub(super) fn cholesky<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T]) -> Result<bool> {
     let n = a.nrows();
     let mut lower = MatMut::from_column_major_slice_mut(out, n, n);
@@ -17,7 +17,7 @@ pub(super) fn cholesky<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T])
     let mut room = memory(llt::cholesky_in_place_scratch::<T>(n, par, Default::default()))?;
     let stack = MemStack::new(&mut room);
     let made = llt::cholesky_in_place(lower.as_mut(), Default::default(), par, stack, Default::default());
-    // The upper triangle was memory to work in.
+    // `faer` has used the upper triangle for intermediate results.
     for j in 1..n {
         for i in 0..j {
             lower[(i, j)] = T::ZERO;
@@ -26,7 +26,7 @@ pub(super) fn cholesky<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T])
     Ok(made.is_ok() && (0..n).all(|i| lower[(i, i)] > T::ZERO && lower[(i, i)].is_number()))
 }
 
-/// Both triangular factors, and the order of the rows.
+/// Computes both triangular factors, and the order of the rows.
 pub(super) fn lu<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T]) -> Result<()> {
     let (m, n) = (a.nrows(), a.ncols());
     let mut factors = MatMut::from_column_major_slice_mut(&mut out[..m * n], m, n);
@@ -36,7 +36,7 @@ pub(super) fn lu<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T]) -> Re
     let stack = MemStack::new(&mut room);
     let made = partial::lu_in_place(factors.as_mut(), &mut rows, &mut inverse, par, stack, Default::default());
     let mut is_odd = made.0.transposition_count % 2 == 1;
-    // `faer` divides by a pivot that is zero.
+    // `faer` divides also by a pivot that is zero. Then the matrix is factored again, without such divisions.
     if (0..m.min(n)).any(|i| factors[(i, i)] == T::ZERO || !factors[(i, i)].is_number()) {
         factors.copy_from(a);
         is_odd = eliminate(&mut out[..m * n], m, &mut rows);
@@ -53,8 +53,8 @@ pub(super) fn lu<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T]) -> Re
     Ok(())
 }
 
-/// Factors columns of `m` elements in place, one after the other: a column of zeros alone is left as it is. Returns whether
-/// the number of exchanges is odd.
+/// Factors columns of `m` elements in place, one after the other. A column whose pivot is zero is left as it is.
+/// Returns whether the number of exchanges is odd.
 fn eliminate<T: Real>(a: &mut [T], m: usize, rows: &mut [usize]) -> bool {
     rows.iter_mut().enumerate().for_each(|(i, row)| *row = i);
     let mut is_odd = false;
@@ -89,12 +89,12 @@ fn eliminate<T: Real>(a: &mut [T], m: usize, rows: &mut [usize]) -> bool {
     is_odd
 }
 
-/// The orthogonal factor, and the upper one beside it.
+/// Computes the orthogonal factor, and the upper one beside it.
 pub(super) fn qr<T: Real>(Page { a, par, .. }: Page<'_, T>, full: bool, out: &mut [T]) -> Result<()> {
     let (m, n) = (a.nrows(), a.ncols());
     let k = m.min(n);
     let q = if full { m } else { k };
-    // `faer` loses a NaN.
+    // `faer` may not pass on a NaN.
     if !is_finite(a) {
         out.fill(T::NAN);
         return Ok(());

@@ -7,7 +7,7 @@ use faer::linalg::evd::{self, ComputeEigenvectors};
 use faer::linalg::svd::{self, ComputeSvdVectors};
 use faer::{ColMut, Mat, MatMut};
 
-/// The eigenvalues of a symmetric matrix, and its eigenvectors.
+/// Computes the eigenvalues of a symmetric matrix, and its eigenvectors.
 pub(super) fn eigh<T: Real>(Page { a, par, .. }: Page<'_, T>, vectors: bool, out: &mut [T]) -> Result<()> {
     let n = a.nrows();
     let (values, rest) = out.split_at_mut(n);
@@ -25,7 +25,7 @@ pub(super) fn eigh<T: Real>(Page { a, par, .. }: Page<'_, T>, vectors: bool, out
     Ok(())
 }
 
-/// The eigenvalues and eigenvectors of any matrix, in real and imaginary parts.
+/// Computes the eigenvalues and eigenvectors of any square matrix, in real and imaginary parts.
 pub(super) fn eig<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T]) -> Result<()> {
     let n = a.nrows();
     let (no, yes) = (ComputeEigenvectors::No, ComputeEigenvectors::Yes);
@@ -69,7 +69,7 @@ pub(super) fn eig<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T]) -> R
     Ok(())
 }
 
-/// The singular values, and the vectors of both sides.
+/// Computes the singular values, and the vectors of both sides.
 pub(super) fn svd<T: Real>(Page { a, par, .. }: Page<'_, T>, vectors: bool, out: &mut [T]) -> Result<()> {
     let (m, n) = (a.nrows(), a.ncols());
     let k = m.min(n);

@@ -1,10 +1,10 @@
-//! Loads that run across the flat index, against host loops.
+//! Tests loads that run across the flat index against host loops.
 
 use super::super::harness::{Build, Gpu, floats, gpu, sample, words, words64};
 use crate::graph::{DType, ElementOp};
 use crate::kernels::ir::{Access, Form, Geometry, HEADER_WORDS, IndexOp, InstOp, Run, Tile, Val};
 
-/// A kernel over `[fast, slow, planes]` and an element of `[slow, fast, planes]` at the place of each of its own.
+/// A kernel over `[fast, slow, planes]`, and the load of the element of `[slow, fast, planes]` at the transposed place.
 fn transposing(dtype: DType, fast: u32, slow: u32) -> (Build, Val) {
     let mut build = Build::new(Form::Map);
     let a = build.operand(dtype, Access::Read);
@@ -23,7 +23,7 @@ fn transposing(dtype: DType, fast: u32, slow: u32) -> (Build, Val) {
     (build, x)
 }
 
-/// Where the element lies.
+/// The index of the element that the kernel loads for `flat`.
 fn source(fast: usize, slow: usize, flat: usize) -> usize {
     let (along, across, plane) = (flat % fast, flat / fast % slow, flat / fast / slow);
     across + (along + plane * fast) * slow

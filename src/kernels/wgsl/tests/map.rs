@@ -1,4 +1,4 @@
-//! Map kernels against host loops.
+//! Tests map kernels against host loops.
 
 use super::super::harness::{Build, floats, floats64, gpu, sample, words, words64};
 use crate::graph::{DType, ElementOp};
@@ -105,7 +105,7 @@ fn tiles_see_only_their_segment() {
     for operand in &mut build.kernel.operands {
         operand.tiled = true;
     }
-    // Elements 64..70 of a value of 70, of which the second segment of 64 is bound.
+    // The tile has elements 64..70 of a value with 70 elements, in segments of 64. Only the second segment is bound.
     let tile = Tile { begin: 64, end: 70, base: 64, base_wide: 64, last: true };
     let a = sample(6);
     let after =
@@ -250,8 +250,8 @@ fn what_is_required_of_elements_that_are_there_sets_its_fault_word() {
         if dtype == DType::F64 && !gpu.target.f64 {
             continue;
         }
-        // All sizes of the last group, whose further lanes would not do; element `bad` is negative, and asked for
-        // below `limit`.
+        // The last group has every possible number of elements, and its lanes past the end would fail the requirement.
+        // Element `bad` is negative; one requirement counts below `limit` only.
         for count in [1, 2, 3, 4, 5, 257] {
             for (bad, limit) in [(None, count), (Some(count - 1), count), (Some(count - 1), count - 1)] {
                 let mut build = Build::new(Form::Map);
@@ -287,7 +287,7 @@ fn what_is_required_of_elements_that_are_there_sets_its_fault_word() {
 #[test]
 fn a_grid_of_more_than_a_row_reaches_the_end() {
     let Some(gpu) = gpu() else { return };
-    // 65,535 groups of 256 elements (wide kernels take one an invocation) and one more: a second row.
+    // 65,535 groups of 256 elements (wide kernels take one element for each invocation) and one more, in a second row.
     let count = 65_535 * 256 + 300;
     if !gpu.target.i64 {
         return eprintln!("no 64-bit types: this test is skipped");

@@ -1,4 +1,4 @@
-//! Hand-built kernels of each form on the adapter at hand.
+//! Runs hand-built kernels of each form on the default adapter.
 
 mod across;
 mod map;

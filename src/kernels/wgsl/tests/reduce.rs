@@ -1,4 +1,4 @@
-//! Reductions against host loops: sizes around chunk boundaries, both walks, every monoid, phases and siblings.
+//! Tests reductions against host loops: sizes around chunk boundaries, both layouts, every monoid, phases and siblings.
 
 use super::super::harness::{Build, Gpu, floats, floats64, gpu, sample, words, words64};
 use crate::graph::{DType, Dist, ElementOp};
@@ -6,7 +6,7 @@ use crate::kernels::ir::{
     Access, Form, Geometry, IndexCompare, IndexOp, InstOp, Monoid, Run, SquareLimits, Tile, Val, reduce_plan,
 };
 
-/// A kernel that loads `[inner, outer]` (inner_fast) or `[outer, inner]` and the value loaded.
+/// A kernel that loads `[inner, outer]` (inner_fast) or `[outer, inner]`, the loaded value, and its index.
 fn source(inner_fast: bool, dtype: DType, outer: u32, inner: u32) -> (Build, Val, Val) {
     let mut build = Build::new(Form::Reduce { inner_fast });
     let a = build.operand(dtype, Access::Read);
@@ -405,7 +405,7 @@ fn requirements_of_elements_of_lines_and_of_folds_set_their_fault_words() {
             }
             build.store(out, None, sum, None);
             build.scratch();
-            // The last element alone is 0, the others are 1.
+            // Only the last element is 0, the others are 1.
             let count = (outer * inner) as usize;
             let data: Vec<f32> = (0..count).map(|i| (i + 1 < count) as u8 as f32).collect();
             let scratch = scratch_words(&build, outer, inner, inner_fast);
@@ -417,13 +417,13 @@ fn requirements_of_elements_of_lines_and_of_folds_set_their_fault_words() {
     }
 }
 
-/// The components of the fold of one line alone.
+/// The components of the fold of one line, in a launch of its own.
 fn line_alone(gpu: &Gpu, monoid: Monoid, data: &[f32], outer: usize, inner: usize, o: usize) -> Vec<f32> {
     let line: Vec<f32> = (0..inner).map(|i| data[at(false, outer, inner, o, i)]).collect();
     fold(gpu, true, monoid, 1, inner, &line).iter().enumerate().map(|(n, part)| component(monoid, n, part[0])).collect()
 }
 
-/// A component as a number: positions and truths are words.
+/// A component as a number. Positions and bools are words.
 fn component(monoid: Monoid, number: usize, word: u32) -> f32 {
     let is_float = monoid.components(DType::F32)[number] == DType::F32 && !matches!(monoid, Monoid::Any | Monoid::All);
     if is_float { f32::from_bits(word) } else { word as f32 }
@@ -454,7 +454,7 @@ fn neighbouring_outputs_are_folded_side_by_side_as_each_is_alone() {
                 let alone = line_alone(gpu, monoid, &data, outer, inner, o);
                 for (number, expected) in alone.iter().enumerate() {
                     let found = component(monoid, number, parts[number][o]);
-                    // Bases of moments are any element's; the mean is their sum with what is off.
+                    // The base of moments may be any element, so the base and the mean minus the base are not compared.
                     if monoid.is_moments() && (number == 1 || number == 2) {
                         continue;
                     }

@@ -1,4 +1,4 @@
-//! Scans against host loops.
+//! Tests scans against host loops.
 
 use super::super::harness::{Build, floats, gpu, sample, words};
 use crate::graph::{DType, ElementOp};
@@ -37,7 +37,7 @@ fn running_folds_go_forth_and_back_over_tiles() {
                 build.store(out, Some(at), after, None);
                 let data = sample((outer * inner) as usize);
                 let mut buffers = vec![words(&data), vec![0; data.len()]];
-                // Long lines in phases.
+                // Long or many lines are scanned in phases.
                 if inner > 5000 || outer > 200 {
                     build.scratch();
                     let chunks = scan_plan(outer, inner, inner_fast).chunks;
@@ -88,8 +88,8 @@ fn two_scans_share_a_line_and_nan_stays_where_it_is_included() {
     assert!(floats(&got[2]).iter().all(|v| v.is_nan()));
 }
 
-/// A running product behind a zero is zero though products of later parts leave the range, as the host's walk has it;
-/// an infinity or NaN among the numbers still makes NaN.
+/// After a zero, a running product stays zero even if the products of later parts overflow, as in the host's walk. An
+/// infinity or NaN among the numbers still makes it NaN.
 #[test]
 fn a_running_product_stays_zero_behind_a_zero() {
     let Some(gpu) = gpu() else { return };

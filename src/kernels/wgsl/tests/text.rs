@@ -1,4 +1,4 @@
-//! The text itself: a snapshot, and what is refused.
+//! Tests the text itself: a snapshot, and the kernels that are refused.
 
 use super::super::harness::{Build, validate, words};
 use super::super::{Target, write};
