@@ -1,11 +1,12 @@
-//! Sessions that stay, beside sessions that live for one request each: what share each kind gets.
+//! Measures the share of work of a session that stays, beside sessions that live for one request each.
 //!
 //! `cargo bench --bench fairness -- [--device host|gpu|auto] [--seconds S] [--elements N,N,...] [--ops N]
 //! [--weight W,W,...] [--tasks N] [--outstanding N] [--think US]`
 //!
-//! So many tasks open a session for a request, upload, compute a chain and a sum, await it and close; beside them one
-//! session of a weight keeps a number of such jobs outstanding. All run on a tokio executor of two threads. A row
-//! gives what the session that stays got of all jobs, what its weight earns it, and both kinds' waiting times.
+//! Each of `--tasks` tasks opens a session for a request, uploads, computes a chain and a sum, awaits it and closes the
+//! session. Beside them, one session with a weight keeps `--outstanding` such jobs in progress. All run on a tokio
+//! executor of two threads. A row gives the share of all jobs that the long session got, the share that its weight
+//! entitles it to, and the waiting times of both kinds.
 
 mod shared;
 
@@ -93,7 +94,7 @@ impl Options {
     }
 }
 
-/// A request: an upload, a chain of elementwise ops, a sum that is gathered.
+/// Runs a request: an upload, a chain of elementwise ops, and a sum that is gathered.
 async fn job(session: &Session, data: &Arc<Vec<f32>>, ops: usize) -> Result<f32> {
     let x = session.from_vec(data.to_vec(), [data.len()])?;
     let mut y = &x * 1.0;
@@ -121,7 +122,7 @@ fn row(options: &Options, elements: usize, weight: u32) -> Result<()> {
     let data = Arc::new((0..elements).map(|n| n as f32 * 1e-3).collect::<Vec<f32>>());
     let (mut stays, mut others) = executor.block_on(async {
         let long = runtime.session("stays").weight(weight).open();
-        // Kernels are compiled first.
+        // The first job compiles the kernels.
         job(&long, &data, options.ops).await?;
         let mut tasks = Vec::new();
         for _ in 0..options.outstanding {

@@ -2,9 +2,9 @@
 //!
 //! `cargo bench --bench figures -- [--device auto|host|gpu|gpu:N] [--quick] [--only recording|tiny|region|trip|chain|numpy]`
 //!
-//! What has a peer is measured beside it in the same run: elementwise chains beside a plain copy kernel on the same
-//! GPU, and beside NumPy on the same CPU. Figures of time are printed, not asserted; check values are, so that nothing
-//! fast and wrong is reported.
+//! Some figures are measured beside a peer in the same run: elementwise chains beside a plain copy kernel on the same
+//! GPU, and beside NumPy on the same CPU. Times are printed, not asserted. Check values are asserted, so that no wrong
+//! computation is reported as fast.
 
 #[cfg(feature = "gpu")]
 mod raw_wgpu;
@@ -16,7 +16,7 @@ use std::time::Instant;
 use tidemill::DeviceKind;
 use tidemill::{Array, DeviceChoice, Error, IntoDevice, Precision, Result, Runtime, Session};
 
-/// What was asked for on the command line.
+/// The options of the command line.
 struct Options {
     device: DeviceChoice,
     quick: bool,
@@ -52,7 +52,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> std::result::Result<Opt
     let mut options = Options { device: DeviceChoice::Auto, quick: false, only: None };
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
-            // Cargo says that it is a benchmark.
+            // Cargo adds this option.
             "--bench" => {}
             "--quick" => options.quick = true,
             "--only" => {
@@ -122,7 +122,7 @@ fn check(what: &str, computed: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// Recording: an op on arrays that nobody gathers.
+/// Measures recording: an op on arrays that are not gathered.
 async fn recording(runtime: &Runtime, name: &str, options: &Options) -> Result<()> {
     const OPS: usize = 2_000;
     let mut times = Vec::new();
@@ -141,18 +141,18 @@ async fn recording(runtime: &Runtime, name: &str, options: &Options) -> Result<(
     Ok(())
 }
 
-/// The same while a timeline is written.
+/// Measures recording while a timeline is written.
 async fn recording_with_timeline(options: &Options) -> Result<()> {
     let path = std::env::temp_dir().join(format!("tidemill-figures-{}.json", std::process::id()));
     let runtime = Runtime::builder().device(options.device).timeline(&path).start().await?;
     let result = recording(&runtime, "recording, with a timeline", options).await;
     let ended = runtime.shutdown().await;
-    // There is none if nothing was recorded.
+    // If nothing was recorded, there is no file.
     drop(std::fs::remove_file(&path));
     result.and(ended)
 }
 
-/// An op on a value that is known on the host, and its gather.
+/// Measures an op on a value that is known on the host, and its gather.
 async fn tiny_host_op(runtime: &Runtime, options: &Options) -> Result<()> {
     let rounds = if options.quick { 10_000 } else { 100_000 };
     let session = runtime.session("tiny").open();
@@ -168,8 +168,8 @@ async fn tiny_host_op(runtime: &Runtime, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// CPU time of the ring's thread for a region whose plan is cached: while sessions keep it busy, and where each region
-/// finds it asleep, so that falling asleep, being woken and cold caches are part of it.
+/// Measures the CPU time of the ring's thread for a region whose plan is cached: while sessions keep the thread busy,
+/// and when each region has to wake it, which includes going to sleep, waking up and cold caches.
 async fn cached_region(runtime: &Runtime, options: &Options) -> Result<()> {
     let rounds = if options.quick { 200 } else { 2_000 };
     ring_time(runtime, SESSIONS, rounds / SESSIONS * 4, "ring, CPU time of a cached region", "goal 30").await?;
@@ -179,7 +179,7 @@ async fn cached_region(runtime: &Runtime, options: &Options) -> Result<()> {
 /// Sessions that keep the ring busy.
 const SESSIONS: usize = 16;
 
-/// CPU time a region where so many sessions have one each under way.
+/// Measures the CPU time for each region while every one of `sessions` sessions has one region in progress.
 async fn ring_time(runtime: &Runtime, sessions: usize, rounds: usize, name: &str, goal: &str) -> Result<()> {
     let xs = (0..sessions).map(|_| {
         let session = runtime.session("regions").open();
@@ -215,7 +215,8 @@ async fn ring_time(runtime: &Runtime, sessions: usize, rounds: usize, name: &str
     Ok(())
 }
 
-/// CPU time in nanoseconds of this process's threads whose name begins so; 0 where the system does not say.
+/// CPU time, in nanoseconds, of the threads of this process, or of those whose name begins with `name`; 0 if the system
+/// does not say.
 fn cpu_ns(name: Option<&str>) -> f64 {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
     let of_task = |path: std::path::PathBuf| -> Option<f64> {
@@ -229,7 +230,7 @@ fn cpu_ns(name: Option<&str>) -> f64 {
     tasks.flatten().filter_map(|task| of_task(task.path())).sum()
 }
 
-/// A small op on a value that is on the device, and its gather.
+/// Measures a small op on a value that is on the device, and its gather.
 async fn round_trip(runtime: &Runtime, options: &Options) -> Result<()> {
     let rounds = if options.quick { 100 } else { 1_000 };
     let session = runtime.session("round trip").open();
@@ -253,7 +254,7 @@ async fn round_trip(runtime: &Runtime, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The way there and back without Tidemill, on the same GPU.
+/// The time of the same round trip without Tidemill, on the same GPU.
 #[cfg(feature = "gpu")]
 fn raw_trip_us(options: &Options, rounds: usize) -> Option<f64> {
     raw_wgpu::Raw::open(gpu_index(options).unwrap_or(0))?.trip_us(rounds)
@@ -264,7 +265,7 @@ fn raw_trip_us(_: &Options, _: usize) -> Option<f64> {
     None
 }
 
-/// Which GPU was asked for by its number.
+/// The number of the GPU that the options name.
 #[cfg(feature = "gpu")]
 fn gpu_index(options: &Options) -> Option<usize> {
     match options.device {
@@ -273,7 +274,7 @@ fn gpu_index(options: &Options) -> Option<usize> {
     }
 }
 
-/// `tanh(y) + 0.1 y` of `y = y0 cos(x/4) + 0.25 y0²` of `y0 = sin(x) exp(-x/10)`.
+/// `tanh(y) + 0.1 y`, where `y = y0 cos(x/4) + 0.25 y0²` and `y0 = sin(x) exp(-x/10)`.
 fn chain(x: &Array) -> Array {
     let y0 = x.sin() * (x * -0.1).exp();
     let y1 = &y0 * (x * 0.25).cos() + y0.square() * 0.25;
@@ -286,7 +287,7 @@ fn chain_of(x: f64) -> f64 {
     y1.tanh() + 0.1 * y1
 }
 
-/// The chain over a large array beside a copy kernel, both in bytes read and written a second.
+/// Measures the chain over a large array beside a copy kernel, both in bytes that are read and written in a second.
 #[cfg(feature = "gpu")]
 async fn chain_beside_copy(options: &Options, elements: usize) -> Result<()> {
     let index = gpu_index(options);
@@ -315,7 +316,7 @@ async fn chain_beside_copy(_: &Options, _: usize) -> Result<()> {
 
 #[cfg(feature = "gpu")]
 async fn chain_gb_per_s(runtime: &Runtime, elements: usize, precision: Precision) -> Result<f64> {
-    /// Regions in a row, so that the device never waits for the host.
+    /// Consecutive regions, so that the device never waits for the host.
     const RUNS: usize = 10;
     let session = runtime.session("chain").open();
     let x = session.linspace::<f32>(0.0, 12.566, elements);
@@ -329,7 +330,7 @@ async fn chain_gb_per_s(runtime: &Runtime, elements: usize, precision: Precision
         let evals: Vec<_> = (0..RUNS)
             .map(|_| {
                 let eval = chain(&x).eval();
-                // A tape of its own for each run: together they would be one kernel that reads `x` once.
+                // Each run has a tape of its own. On one tape, all runs would be one kernel that reads `x` once.
                 session.flush();
                 eval
             })
@@ -349,7 +350,7 @@ async fn chain_gb_per_s(runtime: &Runtime, elements: usize, precision: Precision
     Ok(bytes / median(times) / 1e9)
 }
 
-/// The host device beside NumPy.
+/// Measures the host device beside NumPy.
 async fn beside_numpy(options: &Options) -> Result<()> {
     let repeats = if options.quick { 3 } else { 7 };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/numpy_peer.py");
@@ -391,7 +392,7 @@ async fn beside_numpy(options: &Options) -> Result<()> {
     runtime.shutdown().await
 }
 
-/// A workload: its input, which is made by the first call, and its check value.
+/// A workload. The first call makes the input; later calls get it. Returns the input and the check value.
 type HostWork = for<'a> fn(&'a Session, Option<&'a Array>) -> futures::future::LocalBoxFuture<'a, Result<(Array, f64)>>;
 
 fn chain_f32<'a>(

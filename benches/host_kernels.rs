@@ -1,6 +1,7 @@
-//! The host evaluator beside NumPy, in one run on the same cores: nanoseconds an element and the values.
+//! Measures the host evaluator beside NumPy, in one run on the same cores. Prints nanoseconds for each element, and
+//! check values.
 //!
-//! `cargo bench --bench host_kernels`. NumPy is asked by `python3`, if it is there.
+//! `cargo bench --bench host_kernels`. NumPy is run by `python3`, if it is installed.
 
 use smallvec::{SmallVec, smallvec};
 use std::process::Command;
@@ -13,7 +14,7 @@ use tidemill::{DType, Scalar};
 const ELEMENTS: usize = 5_000_000;
 const REPEATS: usize = 15;
 
-/// Writes a kernel.
+/// Builds a kernel.
 struct Writer {
     kernel: Kernel,
     params: Vec<u32>,
@@ -90,7 +91,7 @@ impl Writer {
     }
 }
 
-/// The best of some runs, in nanoseconds an element, and the first output.
+/// The least time of `REPEATS` runs, in nanoseconds for each element, and the first output.
 fn measure(writer: &Writer, outputs: usize, geometry: Geometry, pool: &Pool) -> (f64, f64) {
     let x: Vec<f64> = (0..ELEMENTS).map(|i| i as f64 * (20.0 / ELEMENTS as f64)).collect();
     let x = match writer.dtype {

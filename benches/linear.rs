@@ -1,15 +1,15 @@
-//! How long factorisations and systems take, on the device that `TIDEMILL_DEVICE` names: `cargo bench --bench linear`.
+//! Measures factorisations and systems on the device that `TIDEMILL_DEVICE` names: `cargo bench --bench linear`.
 //!
-//! Each row is the least of several times from the call until one element of the result is on the host. A line
-//! `name\tdtype\tmilliseconds` each, so that a peer's lines can stand beside them.
+//! A row is the least of several times, from the call until one element of the result is on the host. Each is printed
+//! as a line `name\tdtype\tmilliseconds`, in the form of a peer's lines.
 
 use futures::executor::block_on;
 use std::time::{Duration, Instant};
 use tidemill::{Array, DType, Runtime, Session};
 
-/// Work before the first row, so that clocks are up.
+/// Time of work before the first row, so that the device runs at its full clock.
 const WARM_UP: Duration = Duration::from_millis(1500);
-/// A row repeats until this time is over: at least 3 times, at most 30.
+/// A row is repeated until this time is over, but at least 3 times and at most 30.
 const ROW_MAX: Duration = Duration::from_millis(1500);
 
 fn main() -> tidemill::Result<()> {
@@ -51,7 +51,7 @@ fn small(s: &Session, dtype: DType) {
     row("solve 10000 x 32", dtype, || a.solve(&b));
 }
 
-/// Computes all of an array.
+/// Computes an array before the measurement.
 fn evaluated(array: Array) -> Array {
     block_on(array.eval()).unwrap_or_else(|error| panic!("{error}"));
     array

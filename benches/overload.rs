@@ -1,14 +1,14 @@
-//! A service under more requests than it can answer: each request opens a session, uploads some ten thousand numbers,
-//! records about twenty ops on them, gathers a sum, and is dropped after 250 ms.
+//! Measures a service under more requests than it can answer. Each request opens a session, uploads some ten thousand
+//! numbers, records about twenty ops on them, gathers a sum, and is dropped after 250 ms.
 //!
 //! `cargo bench --bench overload -- [--device DEVICE] [--seconds S] [--factor F] [--elements N] [--timeout-ms N]
 //! [--pending-ops N] [--sessions N]`
 //!
-//! The runtime is told how many ops may wait (`RuntimeBuilder::ops_pending_max`), as a service's is: what comes beyond
-//! that is `Overloaded` at once. `--pending-ops 0` leaves it at the runtime's own limit. The bench prints what a closed
-//! loop answers in a second, then, at `factor` times that, what is answered in time in each second, the memory, and the
-//! latency of a lone request before and after. With `--sessions` it opens so many sessions one after the other instead,
-//! and prints how much memory is left of them.
+//! The runtime has a limit on the ops that may wait (`RuntimeBuilder::ops_pending_max`), as that of a service should.
+//! Requests beyond it fail at once with `Overloaded`. `--pending-ops 0` keeps the runtime's default limit. The bench
+//! prints how many requests a closed loop answers in a second. Then it sends `factor` times as many, and prints how
+//! many are answered in time in each second, the memory, and the latency of a lone request before and after. With
+//! `--sessions` it opens that many sessions one after the other instead, and prints how much memory they leave behind.
 
 mod shared;
 
@@ -82,7 +82,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// One request, checked.
+/// Sends one request, and checks the answer.
 async fn request(runtime: &Runtime, data: &[f32]) -> Result<()> {
     let session = runtime.session("request").open();
     let x = session.from_slice(data, [data.len(), 1])?;
@@ -91,7 +91,7 @@ async fn request(runtime: &Runtime, data: &[f32]) -> Result<()> {
         y = (&y * 0.5f32 + &x) * (1.0 / (step + 1) as f32);
     }
     let sum = y.sum(..).gather::<f32>().await?[0];
-    // All elements are alike.
+    // All elements are equal.
     let one = data.first().map_or(0.0, |&x| (0..9).fold(x * 1.5 + 1.0, |y, k| (y * 0.5 + x) / (k + 1) as f32));
     let expected = one * data.len() as f32;
     assert!((sum - expected).abs() <= 1e-3 * expected.abs(), "{sum} is not {expected}");
@@ -149,7 +149,7 @@ async fn load(runtime: &Arc<Runtime>, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Requests as fast as they are answered, so many at once; how many a second.
+/// Keeps `at_once` requests in progress, each followed by the next. Returns the answers in a second.
 async fn closed(runtime: &Arc<Runtime>, data: &Arc<[f32]>, at_once: usize, time: Duration) -> f64 {
     let (start, answered) = (Instant::now(), Arc::new(AtomicU64::new(0)));
     let tasks: Vec<_> = (0..at_once)
@@ -172,7 +172,7 @@ async fn closed(runtime: &Arc<Runtime>, data: &Arc<[f32]>, at_once: usize, time:
     rate
 }
 
-/// The median of so many requests, each after a second of rest, in microseconds.
+/// The median time of `count` requests, each after a second of rest, in microseconds.
 async fn rested(runtime: &Arc<Runtime>, data: &Arc<[f32]>, count: usize) -> Result<f64> {
     let mut times = Vec::new();
     for _ in 0..count {
@@ -185,7 +185,7 @@ async fn rested(runtime: &Arc<Runtime>, data: &Arc<[f32]>, count: usize) -> Resu
     Ok(shared::quantile(&times, 0.5).unwrap_or(f64::NAN))
 }
 
-/// Requests at a rate, whether or not they are answered.
+/// Sends requests at a rate, whether or not they are answered.
 async fn generate(
     runtime: Arc<Runtime>,
     data: Arc<[f32]>,
@@ -217,7 +217,7 @@ async fn generate(
     }
 }
 
-/// Sessions one after the other, each with a gather of a computed op.
+/// Opens sessions one after the other, each with a gather of a computed op, and prints the growth of the memory.
 async fn leak(runtime: &Arc<Runtime>, options: &Options) -> Result<()> {
     let data: Arc<[f32]> = vec![0.25f32; 100].into();
     let mut early_bytes = 0;

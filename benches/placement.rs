@@ -1,4 +1,5 @@
-//! A sweep over programs, sizes and homes of operands: whether `auto` is as fast as the better of `host` and `gpu`.
+//! Measures whether `auto` is as fast as the better of `host` and `gpu`, for several programs, sizes and homes of
+//! operands.
 //!
 //! `cargo bench --bench placement -- [--uses N] [--largest N] [--only NAME]`
 //!
@@ -17,9 +18,9 @@ use std::time::Instant;
 use tidemill::{Array, Result, Runtime, Session};
 
 const USAGE: &str = "placement [--uses N] [--largest N] [--only NAME]";
-/// `auto` may take so many times the better of two devices, and one transfer.
+/// `auto` may take this many times as long as the better of the two devices, plus one transfer.
 const FACTOR: f64 = 1.25;
-/// The median of so many sweeps over fresh operands is printed.
+/// The number of sweeps over fresh operands, of which the median is printed.
 const ROUNDS: usize = 3;
 
 struct Options {
@@ -54,9 +55,9 @@ struct Program {
     name: &'static str,
     of: fn(&Array) -> Array,
     is_gathered: bool,
-    /// The operand is a square matrix.
+    /// Whether the operand is a square matrix.
     is_square: bool,
-    /// The most elements that the host computes in seconds.
+    /// The most elements that the host computes within seconds.
     largest: usize,
 }
 
@@ -122,7 +123,7 @@ async fn measure(runtime: &Runtime, program: &Program, elements: usize, home: Ho
     for round in 0..=ROUNDS {
         let session = runtime.session("sweep").seed(round as u64).open();
         let taken = uses(&session, program, elements, home, count).await?;
-        // The first compiles.
+        // The first round compiles kernels and is not counted.
         if round > 0 {
             rounds.push(taken);
         }

@@ -1,14 +1,15 @@
-//! Measures how far the elementwise functions are from the truth, in units in the last place.
+//! Measures the errors of the elementwise functions, in units in the last place (ulp).
 //!
 //! `cargo run --release --example ulp -- [--device DEVICE] [--function NAME] [--step N] [--f64]`
 //!
-//! Without `--device`, or with `host`, the host's loops are measured. With `gpu` or `gpu:N`, what a runtime on that
-//! adapter computes.
+//! Without `--device`, or with `host`, it measures the host's loops. With `gpu` or `gpu:N`, it measures a runtime on
+//! that adapter.
 //!
-//! f32 functions of one argument are measured at every N-th of all 2^32 inputs (1, all of them, by default) against
-//! doubles; functions of two at random pairs of every magnitude. With `--f64`, at points of every binade and at known
-//! hard cases, against 256-bit arithmetic (erf, gamma and lgamma against the `libm` crate's). An error is measured
-//! from the unrounded truth, so a correctly rounded function is at 0.5. Exit status 1 if a function is out of bounds.
+//! f32 functions of one argument are measured at every N-th of all 2^32 inputs (by default at all), and functions of
+//! two at random pairs of every magnitude. The reference is computed in f64. With `--f64`, functions are measured at
+//! points of every binade and at known hard cases, against 256-bit arithmetic (erf, gamma and lgamma against the `libm`
+//! crate). An error is the distance to the unrounded result, so a correctly rounded function has up to 0.5 ulp. The
+//! exit status is 1 if a function exceeds its bound.
 
 #[path = "ulp/device.rs"]
 mod device;
@@ -21,20 +22,21 @@ use reference::Reference;
 use std::process::ExitCode;
 use tidemill::testing::kernels::{DTypeRule, ElementOp};
 
-/// The worst that was seen of a function.
+/// The largest error of a function.
 #[derive(Clone, Default)]
 struct Worst {
-    /// In ulp; infinite where NaN or infinity stands for a number, or the other way round.
+    /// The error in ulp. It is infinite if the result is NaN or infinite and should be a number, or the other way
+    /// round.
     ulps: f64,
     /// The arguments.
     at: Vec<f64>,
-    /// What came out.
+    /// The computed result.
     got: f64,
-    /// What should have.
+    /// The exact result.
     wanted: f64,
-    /// Zeros of the wrong sign.
+    /// The number of zeros with the wrong sign.
     signs: u64,
-    /// Points measured.
+    /// The number of measured points.
     points: u64,
 }
 
@@ -56,7 +58,7 @@ impl Worst {
     }
 }
 
-/// The bound that a function is held to.
+/// The bound on the error of a function, in ulp.
 fn bound(op: ElementOp) -> f64 {
     match op {
         ElementOp::Erf | ElementOp::Gamma | ElementOp::Lgamma => 16.0,
@@ -64,7 +66,7 @@ fn bound(op: ElementOp) -> f64 {
     }
 }
 
-/// How far a single is from the truth.
+/// The error of an f32 result, in ulp.
 fn ulps_f32(got: f32, wanted: f64) -> f64 {
     let rounded = wanted as f32;
     if got == rounded && (got == 0.0 || got.is_infinite()) || got.is_nan() && wanted.is_nan() {
@@ -73,13 +75,13 @@ fn ulps_f32(got: f32, wanted: f64) -> f64 {
     if got.is_nan() || wanted.is_nan() || wanted.is_infinite() {
         return f64::INFINITY;
     }
-    // Infinity stands for the number after the greatest.
+    // Infinity counts as the number after the greatest finite one.
     let got = if got.is_infinite() { 2f64.powi(128).copysign(got as f64) } else { got as f64 };
     let exponent = ((wanted.abs().to_bits() >> 52) as i32 - 1023).clamp(-126, 127);
     (got - wanted).abs() / 2f64.powi(exponent - 23)
 }
 
-/// Near its zeros lgamma is only accurate absolutely: the distance is taken in ulp of 1/4 there.
+/// Near its zeros, lgamma has only an absolute bound. There the error is counted in ulp of 1/4.
 fn away_from_zeros(op: ElementOp, wanted: f64, ulps: f64, mantissa: i32) -> f64 {
     if op != ElementOp::Lgamma || wanted.abs() >= 0.25 || !ulps.is_finite() {
         return ulps;
@@ -88,7 +90,7 @@ fn away_from_zeros(op: ElementOp, wanted: f64, ulps: f64, mantissa: i32) -> f64 
     ulps * 2f64.powi(exponent - mantissa) / 2f64.powi(-2 - mantissa)
 }
 
-/// Measures a function of one single over every `step`-th input.
+/// Measures a function of one f32 at every `step`-th input.
 fn measure_f32(op: ElementOp, step: u64, begin: u64, end: u64, device: &Device) -> Worst {
     let mut worst = Worst::default();
     let mut next = begin.next_multiple_of(step);
@@ -122,7 +124,7 @@ impl Words {
     }
 }
 
-/// Pairs for functions of two arguments: any bits, and magnitudes at which most happens.
+/// Pairs for functions of two arguments: any bits, and magnitudes at which results vary most.
 fn pair(op: ElementOp, words: &mut Words, wide: bool) -> [f64; 2] {
     let any = |word: u64| if wide { f64::from_bits(word) } else { f32::from_bits(word as u32) as f64 };
     let round = |x: f64| if wide { x } else { x as f32 as f64 };
@@ -133,7 +135,7 @@ fn pair(op: ElementOp, words: &mut Words, wide: bool) -> [f64; 2] {
         (0, _) => [any(a), any(b)],
         (1, ElementOp::Pow) => [round(0.5 + 1.5 * unit(a)), round(near(b) * 100.0)],
         (2, ElementOp::Pow) => {
-            // A result anywhere in the type's range.
+            // Pairs whose result may be anywhere in the type's range.
             let base = round(2f64.powf((unit(a) * 2.0 - 1.0) * if wide { 900.0 } else { 110.0 }));
             let reach = (unit(b) * 2.0 - 1.0) * if wide { 1074.0 } else { 149.0 };
             [base, round(reach / base.log2())]
@@ -161,7 +163,7 @@ fn pairs_f32(op: ElementOp, points: u64, device: &Device) -> Worst {
         .reduce(Worst::default, Worst::merge)
 }
 
-/// Points of every binade, and hard ones.
+/// Points of every binade, and hard cases.
 fn points_f64(per_binade: u64, words: &mut Words) -> Vec<f64> {
     let mut points = vec![0.0, f64::INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE, 5e-324, 1.0, 0.5];
     for exponent in 0..2047u64 {
@@ -169,7 +171,7 @@ fn points_f64(per_binade: u64, words: &mut Words) -> Vec<f64> {
             points.push(f64::from_bits(exponent << 52 | words.next() >> 12));
         }
     }
-    // Where functions change their ways or their results nearly vanish.
+    // Points where functions switch algorithms, or where their results are nearly 0.
     for _ in 0..400 * per_binade {
         let unit = (words.next() >> 11) as f64 / 9007199254740992.0;
         let small = 2f64.powi(-((words.next() % 53) as i32)) * unit;
@@ -177,7 +179,7 @@ fn points_f64(per_binade: u64, words: &mut Words) -> Vec<f64> {
         points.extend([1.0 + small, 1.0 - small, 2.0 + small, n * std::f64::consts::FRAC_PI_2, n, n + 0.5]);
         points.extend([unit, unit * 10.0, unit * 40.0, 700.0 + unit * 20.0, 1020.0 + unit * 6.0, 160.0 + unit * 15.0]);
     }
-    // The double nearest to a multiple of pi/2, and its kin.
+    // The f64 that is nearest to a multiple of pi/2, and similar hard cases.
     points.extend([6381956970095103.0 * 2f64.powi(797), 1e22, 5.319372648326541e255, std::f64::consts::FRAC_PI_2]);
     points.extend(points.clone().iter().map(|x| -x));
     points
@@ -198,7 +200,7 @@ fn measure_f64(op: ElementOp, per_binade: u64, device: &Device) -> Worst {
             let (mut reference, mut worst) = (Reference::new(), Worst::default());
             for &i in chunk {
                 let args: Vec<f64> = columns.iter().map(|column| column[i]).collect();
-                let (ulps, wanted) = device.judged(&args, got[i], f64::MIN_POSITIVE, |args| {
+                let (ulps, wanted) = device.error_of(&args, got[i], f64::MIN_POSITIVE, |args| {
                     let (ulps, wanted) = reference.ulps(op, args, got[i]);
                     (away_from_zeros(op, wanted, ulps, 52), wanted)
                 });

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tidemill::testing::rounds;
 use tidemill::{ArrayState, ErrorKind, Runtime, gather_all};
 
-/// A runtime on which nothing folds, so that small programs go round the ring.
+/// A runtime on which no values are folded when recorded, so that small programs reach the device.
 fn unfolded() -> Runtime {
     Runtime::builder().device("host").fold_elements_max(0).start_blocking().unwrap()
 }
@@ -226,7 +226,7 @@ fn ops_that_may_not_fit_have_forms_that_say_so_at_once() {
         assert_eq!((error.kind(), error.op()), (kind, Some(op)), "{error}");
         assert!(error.location().unwrap().file().ends_with("api.rs"), "{error}");
     }
-    // An array that carries a fault fails with it, whatever is asked of it.
+    // An op on an array that carries a fault fails with that fault, whatever its arguments are.
     let bad = &x + &x.t();
     assert_eq!(bad.try_reshape([3, 2]).unwrap_err().op(), Some("add"));
 }
@@ -241,7 +241,7 @@ fn a_permutation_names_every_dimension_and_taking_along_reads_extents_of_one_bey
     }
     assert_eq!(x.permute(&[1, 0]).shape().unwrap().dims(), [3, 2]);
     assert_eq!(x.permute(&[2, 0, 1]).shape().unwrap().dims(), [1, 2, 3]);
-    // Beyond the rank there is index 0 alone.
+    // In a dimension beyond the rank, 0 is the only index.
     let zeros = s.zeros::<i32>([2, 3, 2]);
     let along = x.take_along(2, &zeros);
     assert_eq!(along.shape().unwrap().dims(), [2, 3, 2]);
@@ -332,7 +332,7 @@ fn a_pinned_array_is_worked_on_where_it_was_pinned_however_small() {
     let (sum, stats) = common::counted(&rt, || wait((&x.pin("gpu") + 1.0).sum(..).item::<f32>()).unwrap());
     assert_eq!((sum, stats.ops_folded, stats.host_kernels), (9.0, 0, 0));
     assert!(stats.dispatches > 0);
-    // Scalars alone, and an array that the CPU is to work on although the runtime is the GPU's.
+    // Scalars are pinned to the GPU, and an array to the CPU although the runtime is on the GPU.
     let two = s.scalar(1.0f32).pin("gpu") + s.scalar(1.0f32);
     assert_eq!(wait(two.item::<f32>()).unwrap(), 2.0);
     let large = s.rand::<f32>([1000, 1]);

@@ -1,4 +1,5 @@
-//! Every class of op under a budget that its operands do not fit: it completes, with the bits of a run without one.
+//! Runs every class of op under a budget that is smaller than its operands. It completes, with the bits of a run
+//! without a budget.
 
 mod common;
 use common::{gpu, wait};
@@ -14,28 +15,28 @@ fn budget() -> u64 {
 /// Columns of the operands.
 const COLUMNS: usize = 64;
 
-/// An operand that was made on the device.
+/// An operand that is computed on the device.
 fn made(s: &Session, shape: [usize; 2]) -> Array {
     let array = s.rand::<f32>(shape);
     wait(array.eval()).unwrap_or_else(|e| panic!("{shape:?}: {e}"));
     array
 }
 
-/// An operand that the program brought.
+/// An operand that the program uploads.
 fn brought(s: &Session, shape: [usize; 2]) -> Array {
     let n = shape[0] * shape[1];
     s.from_vec((0..n).map(|i| ((i * 7919) % 1009) as f32 - 500.0).collect(), shape).unwrap()
 }
 
-/// What a class of ops makes of operands with so many rows.
+/// A class of ops: its name, and a function from the number of rows of the operands to the results.
 type Case = (&'static str, fn(&Session, usize) -> Vec<Array>);
 
-/// Rows that hold so many hundredths of the budget in single.
+/// The number of rows of f32 that take this many hundredths of the budget.
 fn rows(hundredths: u64) -> usize {
     (budget() * hundredths / 100) as usize / 4 / COLUMNS / 8 * 8
 }
 
-/// The bytes of all of a case's outputs, which are demanded together; and what was done.
+/// Runs a case, and demands all of its outputs together. Returns their bytes, and the difference of the counters.
 fn run(rt: &Runtime, case: &Case, rows: usize) -> Result<(Vec<Vec<u8>>, Stats), tidemill::Error> {
     let before = rt.stats();
     let s = rt.session("budget").seed(5).open();
@@ -163,7 +164,7 @@ const CASES: &[Case] = &[
     }),
 ];
 
-/// The bytes of a gathered array's elements: a comparison of them takes one call in place of a step an element.
+/// The bytes of a gathered array's elements. They can be compared in one call, not element by element.
 fn bytes(values: &HostAny) -> &[u8] {
     match values {
         HostAny::F32(values) => bytemuck::cast_slice(values.as_slice()),
@@ -202,7 +203,7 @@ fn whatever_does_not_fit_the_budget_completes_with_the_same_bits() {
                     case.0, free.kernels
                 ));
             }
-            // Only what needs more than the budget by itself takes more, and it gives that back.
+            // More memory than the budget is used only for a step that needs more by itself, and is given back.
             if stats.bytes_resident_peak > budget() && stats.beyond_budget == 0 {
                 wrong.push(format!("{} at {hundredths} %: {} bytes", case.0, stats.bytes_resident_peak));
             }
@@ -227,7 +228,7 @@ fn what_passes_a_budget_in_segments_stays_within_it() {
     assert!(stats.evictions > 0 && stats.bytes_resident_peak <= budget(), "{stats:?}");
 }
 
-/// Two gathers are joined, and so in one region; what the one lacks memory for is no fault of the other's.
+/// Two gathers are joined, and are therefore in one region. One lacks memory and fails; the other does not.
 #[test]
 fn what_does_not_fit_fails_alone_and_what_it_read_is_still_there() {
     let small = |b: RuntimeBuilder| b.device_budget(1 << 20).host_budget(1 << 20).fold_elements_max(0);

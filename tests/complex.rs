@@ -1,4 +1,4 @@
-//! Complex arrays, Fourier transforms and convolutions on every device, against sums written out.
+//! Complex arrays, Fourier transforms and convolutions on every device, compared with plain sums.
 
 mod common;
 use common::{counted, runtimes, session, unfolded, wait};
@@ -7,7 +7,7 @@ use tidemill::{Array, ComplexArray, Convolution, ErrorKind, Extent, Padding, Pro
 
 type C = Complex<f64>;
 
-/// Numbers in -1..1, the same for the same seed, that f32 holds.
+/// Numbers in -1..1 that depend on the seed and that f32 holds exactly.
 fn numbers(seed: u32, count: usize) -> Vec<f64> {
     let mut state = seed.wrapping_mul(747_796_405).wrapping_add(1);
     let mut next = || {
@@ -23,7 +23,7 @@ fn complex(s: &Session, seed: u32, shape: &[usize]) -> (ComplexArray, Vec<C>) {
     (s.from_complex(&all, shape).unwrap(), all)
 }
 
-/// The transform of every line along a dimension, by its sum.
+/// The transform of every line along a dimension, computed by its defining sum.
 fn transformed(x: &[C], shape: &[usize], dim: usize, inverse: bool) -> Vec<C> {
     let (before, len) = (shape[..dim].iter().product::<usize>(), shape[dim]);
     let sign = if inverse { 1.0 } else { -1.0 };
@@ -47,7 +47,7 @@ fn assert_near(what: &str, got: &[C], expected: &[C], tolerance: f64) {
     assert!(error <= tolerance * size, "{what}: an error of {error} of {size}");
 }
 
-/// Runs a case on every device, and holds that nothing of it ran on the host where a GPU was asked for.
+/// Runs a case on every device, and checks that on a GPU no part of it ran on the host.
 fn everywhere(case: impl Fn(&str, &Session)) {
     for (device, runtime) in runtimes() {
         let s = session(&runtime);
@@ -72,7 +72,7 @@ fn transforms_along_any_dimension_are_their_sums_and_have_an_inverse() {
         let both = transformed(&transformed(&all, &shape, 2, false), &shape, 0, false);
         assert_near(device, &z.fftn(&[2, 0]).gather::<f64>().wait().unwrap(), &both, 1e-15);
         assert_near(device, &z.fftn(&[2, 0]).ifftn(&[0, 2]).gather::<f64>().wait().unwrap(), &all, 1e-15);
-        // In f32, of what ops made.
+        // Transforms computed values in f32.
         let single = (z.cast::<f32>() * 2.0).fft(1).gather::<f32>().wait().unwrap();
         let single: Vec<C> = single.iter().map(|z| C::new(z.re.into(), z.im.into())).collect();
         let twice: Vec<C> = transformed(&all, &shape, 1, false).iter().map(|z| z * 2.0).collect();
@@ -89,7 +89,7 @@ fn real_lines_have_half_spectra_and_lines_are_cut_or_continued_by_zeros() {
             let real: Vec<C> = x.iter().map(|&x| C::from(x)).collect();
             let whole = transformed(&real, &[len, 3], 0, false);
             assert_near(device, &array.fft(0).gather::<f64>().wait().unwrap(), &whole, 1e-15);
-            // Of imaginary parts that lie nowhere.
+            // Transforms a real array as a complex one, whose imaginary parts are not stored.
             assert_near(device, &array.to_complex().fft(0).gather::<f64>().wait().unwrap(), &whole, 1e-15);
             let half: Vec<C> = whole.chunks(len).flat_map(|line| line[..len / 2 + 1].to_vec()).collect();
             let spectrum = array.rfft(0);
@@ -162,7 +162,8 @@ fn arithmetic_is_that_of_complex_numbers() {
         ];
         for (name, array, expected) in cases {
             let got = array.gather::<f64>().wait().unwrap();
-            // The reference's own error, and what a power's exponent makes of the logarithm's, are larger.
+            // For these functions the reference has a larger error, and a power multiplies the error of its logarithm
+            // by the exponent.
             let tolerance = if matches!(name, "pow" | "tan" | "tanh") { 2e-14 } else { 4e-15 };
             for (got, expected) in got.iter().zip(&expected) {
                 assert_near(&format!("{name} on {device}"), &[*got], &[*expected], tolerance);
@@ -282,13 +283,13 @@ fn quotients_are_right_up_to_the_greatest_numbers() {
         assert_near(device, &[large], &[C::from(1.0)], 1e-15);
         let large = quotient(C::new(1.7e308, -1.7e308), same(1.0))[0] / 1e308;
         assert_near(device, &[large], &[C::new(0.0, -1.7)], 1e-15);
-        // What is small is not halved.
+        // Small divisors are not halved, so the smallest normal number loses no digits.
         assert_eq!(quotient(C::from(f64::MIN_POSITIVE), C::from(f64::MIN_POSITIVE)), [C::from(1.0)]);
         assert_eq!(quotient(C::from(1e308), C::from(f64::MIN_POSITIVE))[0].re, f64::INFINITY);
     });
 }
 
-/// A convolution of columns by its sum, of what `beyond` says of elements beyond the edges.
+/// A convolution of columns by its defining sum. `beyond` gives the elements beyond the edges.
 fn plain(x: &[f64], k: &[f64], beyond: impl Fn(i64) -> f64, first: i64, count: usize, step: i64) -> Vec<f64> {
     let at = |i: i64| if (0..x.len() as i64).contains(&i) { x[i as usize] } else { beyond(i) };
     let one = |n: usize| k.iter().zip(0..).map(|(k, j): (&f64, i64)| k * at(first + n as i64 * step - j)).sum();
@@ -398,14 +399,15 @@ fn a_transform_is_one_kernel_reads_parts_where_they_lie_and_a_short_convolution_
             part
         };
         let (re, im) = (part(31), part(32));
-        // One along each dimension, and one that interleaves the parts.
+        // There is a kernel for each dimension, and one that interleaves the parts.
         let (_, did) = counted(&rt, || s.complex(&re, &im).fftn(&[0, 1]).gather::<f64>().wait().unwrap());
         assert_eq!(did.kernels, 3, "{device}");
         let kernel = s.from_slice(&[1.0, 2.0, 3.0], 3).unwrap();
         let smooth = re.convolve(&kernel, Extent::Valid);
         let (_, did) = counted(&rt, || (smooth * 2.0).gather_blocking::<f64>().unwrap());
         assert_eq!(did.kernels, 1, "{device}");
-        // Two transforms, the product of the spectra, its transform back, and the part that is kept: nothing is padded.
+        // The kernels: two transforms, the product of the spectra, the inverse transform, and the part that is kept.
+        // There is no kernel for padding.
         let long = s.from_slice(&numbers(33, 70), 70).unwrap();
         wait(long.eval()).unwrap();
         let (_, did) = counted(&rt, || re.convolve(&long, Extent::Full).gather_blocking::<f64>().unwrap());

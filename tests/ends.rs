@@ -1,4 +1,4 @@
-//! The end of a runtime: `drop` waits for nothing, `shutdown` for no longer than its drain, and nothing is left behind.
+//! The end of a runtime: `drop` waits for nothing, `shutdown` waits at most for its drain, and no thread is left.
 
 mod common;
 
@@ -10,14 +10,14 @@ use std::time::Duration;
 use tidemill::testing::{Hold, Injection};
 use tidemill::{ErrorKind, Runtime, RuntimeBuilder};
 
-/// The threads of this process whose names begin so.
+/// The number of threads of this process whose names begin with `prefix`.
 fn threads(prefix: &str) -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
     names.filter(|name| name.starts_with(prefix)).count()
 }
 
-/// Runs a check alone: it counts the threads of the process.
+/// Makes tests run one after the other, because they count the threads of the process.
 fn alone() -> parking_lot::MutexGuard<'static, ()> {
     static ALONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
     ALONE.lock()
@@ -40,7 +40,7 @@ fn a_drop_waits_for_no_device_and_all_that_was_asked_for_ends() {
             .collect();
         rt.session("first").open().rand::<f32>([10, 1]).eval().now_or_never();
         sessions.iter().for_each(|s| s.flush());
-        // The device holds its first batch until it is released, which is behind the drop.
+        // The device holds its first batch until `hold` is released, which is after the drop.
         drop(rt);
         for gather in gathers {
             let error = wait(gather).unwrap_err();
@@ -61,7 +61,7 @@ fn a_shutdown_returns_when_its_drain_has_ended_though_a_device_is_busy() {
         let Some((_, rt)) = unfolded(held(&hold)).into_iter().find(|(name, _)| *name == device) else { continue };
         let s = rt.session("late").open();
         let gather = s.rand::<f32>([1000, 1]).gather::<f32>();
-        // Never polled, and in flight all the same.
+        // This gather is never polled, but it is in flight.
         wait(rt.shutdown()).unwrap();
         let error = wait(gather).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Shutdown, "{device}: {error}");
@@ -86,7 +86,7 @@ fn a_shutdown_leaves_a_compilation_behind() {
     let Some(rt) = common::gpu(start) else { return };
     let s = rt.session("slow").open();
     let gathers: Vec<_> = (1..20).map(|i| (s.rand::<f32>([100, 1]) * i as f64).exp().gather::<f32>()).collect();
-    // The compilation goes on only behind this.
+    // The compilation is held until `hold` is released, below.
     wait(rt.shutdown()).unwrap();
     for gather in gathers {
         assert_eq!(wait(gather).unwrap_err().kind(), ErrorKind::Shutdown);
@@ -116,7 +116,7 @@ fn a_shutdown_may_be_asked_for_by_many_and_again() {
                 std::thread::spawn(move || rt.shutdown_blocking())
             })
             .collect();
-        // One that was begun goes on without its future.
+        // A shutdown that has begun goes on although its future is dropped.
         drop(rt.shutdown().now_or_never());
         for one in many {
             one.join().unwrap().unwrap();
@@ -207,7 +207,7 @@ fn data_of_the_program_is_refused_once_its_session_or_its_runtime_has_ended() {
     check(&s, ErrorKind::Shutdown);
 }
 
-/// Lends memory, and panics where it is told to, or answers differently every time.
+/// An owner of lent memory that panics if it is told to, or returns a different slice every time.
 struct Lender {
     data: Vec<f32>,
     asked: std::sync::atomic::AtomicUsize,
@@ -217,16 +217,16 @@ struct Lender {
 
 impl AsRef<[f32]> for Lender {
     fn as_ref(&self) -> &[f32] {
-        assert!(!self.panics_when_asked, "the lender's own words");
+        assert!(!self.panics_when_asked, "the lender panics in as_ref");
         let asked = self.asked.fetch_add(1, SeqCst);
-        // The truth at first, then less, then nothing.
+        // The first answer is the whole slice. Later answers are shorter and in the end empty.
         &self.data[..self.data.len() / (1 + asked * asked)]
     }
 }
 
 impl Drop for Lender {
     fn drop(&mut self) {
-        assert!(!self.panics_at_its_end, "the lender's last words");
+        assert!(!self.panics_at_its_end, "the lender panics in drop");
     }
 }
 
@@ -261,10 +261,10 @@ fn a_lender_that_panics_or_lies_is_the_programs_and_harms_nobody() {
     }
 }
 
-/// Set in a process that a test starts to do a part of it.
+/// The variable that is set in a process which a test starts to run a part of it.
 const PART: &str = "TIDEMILL_TEST_PART";
 
-/// Runs a test of this file again, in a process of its own that does its part, without a display or a runtime
+/// Runs a test of this file again, in a process of its own that runs the named part, without a display or a runtime
 /// directory.
 fn part(test: &str, part: &str) -> std::process::Output {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());

@@ -1,5 +1,4 @@
-//! Gathers under every executor, and the actors beside a device that is held: recording, planning and cancelling
-//! go on.
+//! Gathers under every executor; and recording, planning and cancelling while a device is held.
 
 mod common;
 use common::{session, unfolded, wait};
@@ -12,7 +11,7 @@ use tidemill::{ArrayState, ErrorKind, Runtime, Session};
 /// A small program with several awaits.
 async fn program(s: Session) -> f32 {
     let x = s.full(2.0f32, [64, 4]);
-    // Of 256 elements: a GPU's division may be off by an ulp or two, but by a power of two it is not.
+    // The mean is of 256 elements. A GPU's division may be off by an ulp or two, but not by a power of two.
     let mean = x.mean(..);
     let first = mean.item::<f32>().await.unwrap();
     let y = &x + s.rand::<f32>([64, 4]) * 0.0;
@@ -95,7 +94,7 @@ async fn at_the_cap_recording_goes_on_under_a_current_thread_executor() {
     assert_eq!(y.gather::<f32>().await.unwrap()[0], 2.0);
 }
 
-/// Runtimes whose device holds its first batch, with the latch of each.
+/// Runtimes whose device holds its first batch, with the hold of each.
 fn held() -> Vec<(&'static str, Runtime, Arc<Hold>)> {
     let holds = std::cell::RefCell::new(Vec::new());
     let all = unfolded(|b| {
@@ -106,12 +105,12 @@ fn held() -> Vec<(&'static str, Runtime, Arc<Hold>)> {
     all.into_iter().zip(holds.into_inner()).map(|((device, rt), hold)| (device, rt, hold)).collect()
 }
 
-/// Goes once round the ring behind all that was sent before, and runs nothing.
+/// Waits until the ring has handled everything that was sent before. Runs no kernel.
 fn sync(rt: &Runtime) {
     wait(rt.session("sync").open().zeros::<f32>([100, 1]).explain()).unwrap();
 }
 
-/// Goes round the ring until `done`. The limit only ends a test that would hang.
+/// Calls [`sync`] until `done`. The limit only ends a test that would hang.
 fn until(rt: &Runtime, what: &str, done: impl Fn(&Runtime) -> bool) {
     let limit = Instant::now() + Duration::from_secs(300);
     while !done(rt) {
@@ -128,7 +127,8 @@ fn while_a_device_holds_its_first_batch_the_ring_plans_two_further_regions() {
         let mut first = sessions[0].full(1.0f32, [1000, 1]).exp().gather::<f32>();
         assert!((&mut first).now_or_never().is_none(), "{device}");
         until(&rt, "the first batch is placed", |rt| rt.stats().kernels == 1);
-        // Two more, of other structures: they are cut, planned, compiled and placed beside the batch that is held.
+        // Two further gathers have other structures. Their regions are cut, planned, compiled and placed while the
+        // batch is held.
         let mut second = sessions[1].full(2.0f32, [1000, 1]).sqrt().sum(..).item::<f32>();
         let mut third = (sessions[2].full(3.0f32, [10, 100]) * 2.0).cumsum(1).gather::<f32>();
         assert!((&mut second).now_or_never().is_none() && (&mut third).now_or_never().is_none(), "{device}");
@@ -137,7 +137,7 @@ fn while_a_device_holds_its_first_batch_the_ring_plans_two_further_regions() {
         assert_eq!((stats.regions, stats.plan_cache_misses, stats.gathers), (3, 3, 0), "{device}: {stats}");
         assert_eq!((stats.host_kernels, stats.dispatches), (0, 0), "{device}: the device has run nothing yet");
         for gather in [(&mut first).now_or_never().map(|_| ()), (&mut second).now_or_never().map(|_| ())] {
-            assert_eq!(gather, None, "{device}: everybody waits for the device");
+            assert_eq!(gather, None, "{device}: all gathers wait for the device");
         }
         hold.release();
         let (first, second, third) = wait(async { futures::try_join!(first, second, third) }).unwrap();
@@ -155,7 +155,7 @@ fn recording_waits_for_no_device() {
         let s = session(&rt);
         let x = s.rand::<f32>([1000, 1000]);
         let mut y = x.clone();
-        // Below the cap on undemanded nodes; that this returns is the test.
+        // These are fewer nodes than the limit on nodes without a demand. The test is that the loop ends.
         for _ in 0..2000 {
             y = y * 0.99 + &x;
         }
@@ -193,7 +193,7 @@ fn gathers_dropped_while_they_wait_are_never_run_and_others_are() {
         for gather in &mut gathers {
             assert!(gather.now_or_never().is_none(), "{device}");
         }
-        // The others wait where they cost nothing.
+        // The other gathers wait for their turn.
         until(&rt, "some are cut", |rt| rt.stats().regions > 30);
         let kept = gathers.split_off(195);
         drop(gathers);
@@ -205,7 +205,7 @@ fn gathers_dropped_while_they_wait_are_never_run_and_others_are() {
         let stats = rt.stats();
         assert_eq!((stats.gathers, stats.gathers_failed), (6, 0), "{device}");
         assert!((31..=201).contains(&stats.regions), "{device}: {} regions", stats.regions);
-        // What had its turn already ran; what waited did not.
+        // Regions that had had their turn ran; those that waited did not.
         assert!((6..100).contains(&stats.kernels), "{device}: {} kernels", stats.kernels);
     }
 }
@@ -214,7 +214,7 @@ fn gathers_dropped_while_they_wait_are_never_run_and_others_are() {
 fn gathers_that_were_demanded_together_and_are_dropped_together_do_not_run() {
     let sums =
         |s: &Session| -> Vec<_> { (0..300).map(|_| s.rand::<f32>([300, 300]).sin().sum(..).item::<f32>()).collect() };
-    // The one that is compared below, alone: the others would be computed for nothing.
+    // Only the sum that is compared below is computed here.
     let expected = wait(sums(&session(&common::host())).swap_remove(200)).unwrap();
     for (device, rt, hold) in held() {
         let mut stuck = rt.session("first").open().full(1.0f32, [1000, 1]).exp().gather::<f32>();
@@ -225,7 +225,7 @@ fn gathers_that_were_demanded_together_and_are_dropped_together_do_not_run() {
         assert!((&mut all).now_or_never().is_none(), "{device}");
         sync(&rt);
         drop(all);
-        // Others of the same kind, of which one alone is wanted.
+        // Sums of the same kind, of which only one is still awaited.
         let mut some = sums(&session(&rt));
         for gather in &mut some {
             assert!(gather.now_or_never().is_none(), "{device}");
@@ -240,7 +240,7 @@ fn gathers_that_were_demanded_together_and_are_dropped_together_do_not_run() {
         sync(&rt);
         let stats = rt.stats();
         assert_eq!((stats.gathers, stats.gathers_failed), (2, 0), "{device}");
-        // What had its turn already ran; what waited did not.
+        // Regions that had had their turn ran; those that waited did not.
         assert!((2..160).contains(&stats.kernels), "{device}: {} kernels of 601", stats.kernels);
     }
 }

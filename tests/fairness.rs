@@ -1,5 +1,5 @@
-//! Sessions beside each other: what one asks for does not hold the others up, however large it is. Nothing here looks
-//! at a clock: devices are held, and counters and the order of events tell.
+//! Fairness: the work of one session, however large, does not delay the others. The tests look at no clock: they hold
+//! devices, and read counters and the order of events.
 
 mod common;
 
@@ -8,11 +8,11 @@ use std::sync::Arc;
 use tidemill::testing::{Hold, Injection};
 use tidemill::{Array, Gather, Runtime, Session};
 
-/// More elements than what is computed while recording.
+/// More elements than an array that is folded when it is recorded.
 const N: usize = 1000;
 /// Elements of a long chain's kernels.
 const LONG: usize = 1 << 16;
-/// So many kernels.
+/// The number of kernels of a long chain.
 const CHAIN: u64 = 60;
 
 fn ramp(s: &Session, elements: usize) -> Array {
@@ -24,7 +24,7 @@ fn chain(s: &Session) -> Array {
     (0..CHAIN).fold(ramp(s, LONG) + 1.0, |x, _| x.cummax(0))
 }
 
-/// A host for which a kernel of a chain is a slice of work, and a tiny one is less; it holds its first batch.
+/// A runtime on a host that holds its first batch. A kernel of a chain fills a slice of work, a tiny kernel does not.
 fn held() -> (Runtime, Arc<Hold>) {
     let hold = Arc::new(Hold::default());
     let costs = Runtime::builder().device("host").start_blocking().unwrap().devices()[0].costs;
@@ -38,13 +38,13 @@ fn held() -> (Runtime, Arc<Hold>) {
     (rt, hold)
 }
 
-/// Asks for it, without waiting.
+/// Demands a gather by polling it once.
 fn ask(gather: &mut Gather<f32>) {
     let mut context = futures::task::Context::from_waker(futures::task::noop_waker_ref());
-    assert!(std::pin::Pin::new(gather).poll(&mut context).is_pending(), "it can't be there yet");
+    assert!(std::pin::Pin::new(gather).poll(&mut context).is_pending(), "the gather cannot be ready yet");
 }
 
-/// Until so many kernels were placed.
+/// Waits until this many kernels were placed.
 #[track_caller]
 fn placed(rt: &Runtime, kernels: u64) {
     for _ in 0..30_000 {
@@ -67,7 +67,7 @@ fn a_tiny_gather_goes_before_the_rest_of_a_long_chain_of_kernels() {
     assert_eq!(rt.stats().kernels, 2, "one place in flight is left to others");
     let mut small = (ramp(&tiny, N) * 2.0).gather::<f32>();
     ask(&mut small);
-    // The device has not ended one of the chain's kernels, and the tiny gather's is with it already.
+    // The device has not finished any of the chain's kernels, but it already has the tiny gather's kernel.
     placed(&rt, 3);
     assert_eq!(rt.stats().host_kernels, 0);
     hold.release();
@@ -110,7 +110,7 @@ fn a_gather_that_is_dropped_stops_its_chain_between_two_kernels() {
     ask(&mut small);
     hold.release();
     assert_eq!(wait(small).unwrap()[3], 6.0);
-    // Each of these would have let one of the chain's kernels go before it.
+    // If the chain were still running, one of its kernels would run before each of these.
     for _ in 0..CHAIN {
         assert_eq!(wait((ramp(&other, N) * 2.0).gather::<f32>()).unwrap()[3], 6.0);
     }
@@ -140,7 +140,7 @@ fn a_tiny_gather_ends_while_a_long_kernel_of_another_session_runs() {
     let rt = Runtime::builder().device("host").injection(injection).start_blocking().unwrap();
     let long = rt.session("long").open();
     let mut large = gathers(&long);
-    // What reads what is being made waits, and is in nobody's way.
+    // A gather that reads the value in progress waits, and does not delay the others.
     let y = ramp(&long, ELEMENTS).cos();
     let mut waits: Vec<Gather<f32>> = vec![y.gather::<f32>()];
     large.iter_mut().for_each(ask);
@@ -161,7 +161,7 @@ fn a_tiny_gather_ends_while_a_long_kernel_of_another_session_runs() {
     drop(waits);
     hold.release();
     let beside = bits(large);
-    // The same bits as alone, in whole batches.
+    // The bits are those of a run without other sessions, in whole batches.
     let alone = Runtime::builder().device("host").start_blocking().unwrap();
     let s = alone.session("alone").open();
     let (alone, stats) = counted(&alone, || bits(gathers(&s)));

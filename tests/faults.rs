@@ -1,5 +1,5 @@
-//! What goes wrong, and what then happens: every gather resolves, with an error that names the op, the device and
-//! the source line; other sessions notice nothing, but for a lost device.
+//! Faults and their consequences: every gather resolves, with an error that names the op, the device and the source
+//! line. Other sessions are not disturbed, except by a lost device.
 
 mod common;
 use common::gpu;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use tidemill::testing::{Hold, Injection, rounds};
 use tidemill::{Array, Error, ErrorKind, Runtime, RuntimeBuilder, Session, cat, step};
 
-/// More elements than any value that is computed while recording.
+/// More elements than an array that is folded when it is recorded.
 const N: usize = 1000;
 
-/// Waits for a future; a hang becomes a failure.
+/// Waits for a future. If it hangs, the test fails.
 #[track_caller]
 fn done<T>(what: &str, future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -21,7 +21,7 @@ fn done<T>(what: &str, future: impl Future<Output = T>) -> T {
     result.unwrap_or_else(|_| panic!("{what}: hangs"))
 }
 
-/// A runtime on the host, and one on the GPU where there is one.
+/// A runtime on the host, and one on the GPU, if there is one.
 fn runtimes(set: impl Fn(RuntimeBuilder) -> RuntimeBuilder) -> Vec<(&'static str, Runtime)> {
     let host = set(Runtime::builder().device("host")).start_blocking().expect("the host device always opens");
     let mut all = vec![("host", host)];
@@ -37,7 +37,7 @@ fn injected(set: impl Fn(&mut Injection)) -> impl Fn(RuntimeBuilder) -> RuntimeB
     }
 }
 
-/// Names the op, the line that recorded it (`line`, in this file), and a device if it got to one.
+/// Asserts that an error names the op, the line of this file that recorded it, and the device if `on_device`.
 #[track_caller]
 fn assert_blame(what: &str, error: &Error, kind: ErrorKind, op: &str, line: u32, on_device: bool) {
     assert_eq!(error.kind(), kind, "{what}: {error}");
@@ -48,12 +48,12 @@ fn assert_blame(what: &str, error: &Error, kind: ErrorKind, op: &str, line: u32,
     assert!(error.message().len() > 10, "{what}: {error}");
 }
 
-/// Elements 0, 1, 2, … that are known to the runtime only once they were computed.
+/// An array of elements 0, 1, 2, …, which has to be computed.
 fn ramp(s: &Session) -> Array {
     s.arange(0.0f32, N as f32, 1.0).reshape([N, 1])
 }
 
-/// That a session computes what it should.
+/// Asserts that a session computes a right result.
 #[track_caller]
 fn assert_works(what: &str, s: &Session) {
     let sum = done(what, (ramp(s) * 2.0).sum(..).item::<f32>());
@@ -120,7 +120,7 @@ fn a_lost_device_takes_what_it_alone_held_and_the_runtime_goes_on() {
     for (device, rt) in runtimes(injected(|i| i.lose_device_at_batch = Some(2))) {
         let sessions: Vec<Session> = (0..4).map(|_| rt.session("one of four").open()).collect();
         let uploaded = sessions[0].from_vec((0..N).map(|i| i as f32).collect(), [N, 1]).unwrap();
-        // Batches 0 and 1: values that lie on the device and nowhere else; what the second was made from is gone.
+        // Batches 0 and 1 compute values that are only on the device. The operand of the second is dropped.
         let held = uploaded.sqrt();
         let data = sessions[1].from_vec((0..N).map(|i| i as f32).collect(), [N, 1]).unwrap();
         let (other, line) = (data.sqrt(), line!());
@@ -128,7 +128,8 @@ fn a_lost_device_takes_what_it_alone_held_and_the_runtime_goes_on() {
         for array in [&held, &other] {
             done(device, array.eval()).unwrap_or_else(|e| panic!("{device}: {e}"));
         }
-        // Batch 2 is lost. What can be made again from the host's data is made again, or fails by name.
+        // The device is lost in batch 2. Values that depend on the host's data are recomputed, or fail with the name of
+        // their op.
         let pending = sessions.iter().map(|s| (ramp(s) + 1.0).gather::<f32>());
         for result in done(device, futures::future::join_all(pending)) {
             match result {
@@ -136,7 +137,7 @@ fn a_lost_device_takes_what_it_alone_held_and_the_runtime_goes_on() {
                 Err(error) => assert_blame(device, &error, ErrorKind::DeviceLost, "add", line + 7, true),
             }
         }
-        // What lay on the device alone is made again from what still exists; the host has nothing to be lost with.
+        // Values that were only on the device are recomputed from operands that still exist. The host loses no values.
         let result = done(device, (&held * 2.0).gather::<f32>());
         match device {
             "host" => assert_eq!(result.unwrap_err().kind(), ErrorKind::DeviceLost),
@@ -165,7 +166,7 @@ fn work_whose_operands_end_with_it_is_repeated_after_a_loss_or_fails_by_name() {
         let x = s.from_vec((0..N).map(|i| i as f32).collect(), [N, 1]).unwrap();
         let y = &x * 2.0;
         drop(x);
-        // Memory of the host has what was uploaded; nobody can reach it but this.
+        // The uploaded data is still in host memory, although only this op can reach it.
         assert_eq!(done(device, y.gather::<f32>()).unwrap_or_else(|e| panic!("{device}: {e}"))[9], 18.0);
         assert_works(device, &s);
     }
@@ -176,7 +177,7 @@ fn work_whose_operands_end_with_it_is_repeated_after_a_loss_or_fails_by_name() {
         done(device, gone.eval()).unwrap_or_else(|e| panic!("{device}: {e}"));
         let y = &gone * 2.0;
         drop(gone);
-        // Made again from what is held; or it fails, but it ends.
+        // The value is recomputed from the array that is held, or the gather fails, but it ends.
         match done(device, y.gather::<f32>()) {
             Ok(values) => assert_eq!(values[9], 6.0, "{device}"),
             Err(error) => assert_eq!(error.kind(), ErrorKind::DeviceLost, "{device}: {error}"),
@@ -209,12 +210,12 @@ fn work_that_was_being_compiled_while_its_operand_was_lost_fails_and_keeps_nobod
     assert_eq!(done("before", work()).unwrap()[0], 1.0);
     let v = s.from_vec((0..N).map(|i| i as f32).collect(), [N, 1]).unwrap().sqrt();
     done("the operand", v.eval()).unwrap();
-    // Its pipeline takes longer than the device needs to serve again; where it does not, less is tested.
+    // Compiling this chain should take longer than the device needs to recover. If it does not, the test checks less.
     let y = (0..300).fold(v.clone(), |y, i| (y.sin() + f64::from(i)).cos());
     let mut first = y.gather::<f32>();
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     assert!(std::pin::Pin::new(&mut first).poll(&mut context).is_pending());
-    // This one's batch meets the loss, and is repeated.
+    // The device is lost in this op's batch, which is repeated.
     assert_eq!(done("the loss", work()).unwrap()[0], 1.0);
     let mut second = (&y * 2.0).gather::<f32>();
     // Its demand is under way with this poll; if the loss of `y` is told already, the poll yields the result.
@@ -268,13 +269,13 @@ fn a_batch_that_fails_leaves_those_in_flight_behind_it_the_memory_they_share() {
             let Some(rt) = rt else { continue };
             let what = format!("{kind:?} in batch {batch} on {device}");
             let sessions: Vec<Session> = (0..6).map(|_| rt.session("one of six").open()).collect();
-            // Their values lie in one slab, which the first batch makes.
+            // Their values share one slab of memory, which the first batch allocates.
             let line = line!() + 1;
             let gathers: Vec<_> = sessions.iter().map(|s| (ramp(s) * 2.0).gather::<f32>()).collect();
             let mut all = futures::future::join_all(gathers);
             let mut context = std::task::Context::from_waker(std::task::Waker::noop());
             assert!(std::pin::Pin::new(&mut all).poll(&mut context).is_pending(), "{what}");
-            // Long enough for several batches to be on their way; with fewer, less is tested.
+            // This should be long enough for several batches to be in flight. With fewer, the test checks less.
             std::thread::sleep(Duration::from_millis(100));
             hold.release();
             let results = done(&what, all);
@@ -306,7 +307,7 @@ fn a_gather_outlives_its_array_its_session_and_its_clones() {
 fn closing_a_session_fails_what_waits_and_nobody_elses() {
     for device in ["host", "gpu"] {
         let Some((rt, hold, others, _)) = in_flight(device, 20, Duration::from_secs(60)) else { continue };
-        // All that a device takes at a time is taken: this session's work waits for its turn.
+        // The device has as many batches as it takes, so this session's work waits for its turn.
         let s = rt.session("closed").open();
         let (x, line) = (ramp(&s).cos(), line!());
         let pending = x.gather::<f32>();
@@ -321,7 +322,7 @@ fn closing_a_session_fails_what_waits_and_nobody_elses() {
         let (late, line) = (&x + 1.0, line!());
         let error = done(device, late.gather::<f32>()).unwrap_err();
         assert_blame(device, &error, ErrorKind::Cancelled, "add", line, false);
-        // Ops of several nodes say the same, and not what broke inside of them.
+        // Ops that consist of several nodes give the same error, not one that names an inner node.
         let (counted, line) = (x.nonzero(), line!());
         let error = done(device, counted).unwrap_err();
         assert_blame(device, &error, ErrorKind::Cancelled, "nonzero", line, false);
@@ -350,13 +351,13 @@ fn a_cancelled_gather_takes_nothing_from_others_that_want_the_same_value() {
         drop(third);
         hold.release();
         assert_eq!(done(device, second).unwrap_or_else(|e| panic!("{device}: {e}"))[0], 1.0);
-        // What was cancelled can be asked for again.
+        // A cancelled value can be gathered again.
         let sum = done(device, alone.item::<f32>()).unwrap_or_else(|e| panic!("{device}: {e}"));
         assert_eq!(sum, 3.0 * (N * (N - 1) / 2) as f32);
     }
 }
 
-/// A runtime, what holds its device's first batch, gathers in flight, and the line that asked for them.
+/// A runtime, the hold of its device's first batch, gathers in flight, and the line that recorded them.
 type InFlight = (Runtime, Arc<Hold>, Vec<tidemill::Gather<f32>>, u32);
 
 /// A runtime whose device holds its first batch, and gathers that are in flight on it.
@@ -419,7 +420,7 @@ fn dropping_the_runtime_fails_what_is_pending_and_what_comes_later() {
     for device in ["host", "gpu"] {
         let Some((rt, hold, gathers, line)) = in_flight(device, 5, Duration::from_secs(60)) else { continue };
         let s = rt.session("survivor").open();
-        // A GPU opens on demand: from here on it has a batch.
+        // A GPU opens on demand. After this loop it has a batch.
         let limit = std::time::Instant::now() + Duration::from_secs(300);
         while rt.stats().kernels == 0 && std::time::Instant::now() < limit {
             std::thread::yield_now();
@@ -431,7 +432,7 @@ fn dropping_the_runtime_fails_what_is_pending_and_what_comes_later() {
             assert_blame(device, &error, ErrorKind::Shutdown, "exp", line, error.device().is_some());
             on_a_device += usize::from(error.device().is_some());
         }
-        assert!(on_a_device > 0, "{device}: it holds a batch, and no error says so");
+        assert!(on_a_device > 0, "{device}: it holds a batch, but no error names the device");
         hold.release();
         dropping.join().unwrap();
         let (x, line) = (ramp(&s).exp(), line!());
@@ -462,7 +463,7 @@ fn indices_that_are_out_of_range_on_the_device_are_found_when_they_are_gathered(
         }
         assert_eq!(c.unwrap_or_else(|e| panic!("{device}: {e}"))[0], 1.0);
         assert_eq!(d.unwrap_or_else(|e| panic!("{device}: {e}"))[0], 1.0);
-        // The fault stays with the value, in later regions too.
+        // The value keeps its fault, in later regions too.
         let later = done(device, (&taken + 1.0).gather::<f32>()).unwrap_err();
         assert_eq!(later.kind(), ErrorKind::Index, "{later}");
         let (assigned, line) = (x.assign_at(&index, 5.0), line!());
@@ -502,7 +503,7 @@ fn an_array_of_another_session_must_be_shared_first() {
     let shared = x.share().unwrap();
     let sum = (ramp(&b) + &shared).sum(..);
     assert_eq!(done("shared", sum.item::<f32>()).unwrap(), (N * (N - 1)) as f32);
-    // What is computed of it alone is its session's, unless another adopts it.
+    // An op on a shared array alone belongs to that array's session, unless another session adopts the array.
     let theirs = (shared.slice((1..3, 0)).sum(..) + &ramp(&b)).error().map(Error::kind);
     assert_eq!(theirs, Some(ErrorKind::Ownership));
     let adopted = b.adopt(&shared).unwrap();
@@ -513,7 +514,7 @@ fn an_array_of_another_session_must_be_shared_first() {
     assert_eq!(common::host().session("c").open().adopt(&shared).unwrap_err().kind(), ErrorKind::Ownership);
     let tiny = a.scalar(2.0f32);
     assert_eq!(done("tiny", (b.adopt(&tiny).unwrap() + 1.0).item::<f32>()).unwrap(), 3.0);
-    // A session that is closed ends its arrays for everybody.
+    // Closing a session ends its arrays for all sessions.
     a.close();
     let error = done("closed", (ramp(&b) + &shared).gather::<f32>()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Ownership);
@@ -530,7 +531,7 @@ fn blocking_calls_in_an_async_context_are_typed_errors() {
         assert_eq!(Runtime::builder().device("host").start_blocking().unwrap_err().kind(), ErrorKind::WouldBlock);
     });
     assert_eq!(x.gather_blocking::<f32>().unwrap()[3], 3.0);
-    // Where tokio lets code block, it may.
+    // Blocking calls are allowed where tokio lets code block.
     for threads in [None, Some(2)] {
         let mut builder = match threads {
             None => tokio::runtime::Builder::new_current_thread(),
@@ -645,13 +646,13 @@ fn a_runtime_that_does_not_start_leaves_no_timeline() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "nothing partial is left");
 }
 
-/// The bits of singles, which are compared in one call in place of a step an element.
+/// The bits of f32, which can be compared in one call, not element by element.
 fn bits(values: &[f32]) -> &[u32] {
     bytemuck::cast_slice(values)
 }
 
-/// A program of three sessions whose values live on the device and, under the budget, off it again. Each gather
-/// must resolve, and to the right elements if it does not fail.
+/// Runs a program of three sessions whose values are on the device and, under the budget, are evicted again. Each
+/// gather must resolve, to the right elements if it does not fail. Returns the number of failed gathers.
 fn under_fire(what: &str, rt: &Runtime) -> usize {
     let sessions: Vec<Session> = (0..3).map(|_| rt.session("under fire").open()).collect();
     let mut expected = Vec::new();
@@ -697,7 +698,7 @@ fn a_fault_in_any_batch_resolves_every_gather_and_leaves_a_runtime_that_works() 
         ("panic", |i, n| i.panic_at_batch = Some(n)),
         ("out of memory", |i, n| i.out_of_memory_at_batch = Some(n)),
     ];
-    // The short form takes every batch with two of the faults.
+    // The short form injects two of the faults in each batch.
     let every = rounds(3, 1);
     for (number, (fault, set)) in faults.into_iter().enumerate() {
         let (mut all, mut gpu) = (0, false);
@@ -705,8 +706,8 @@ fn a_fault_in_any_batch_resolves_every_gather_and_leaves_a_runtime_that_works() 
             let tight = |b: RuntimeBuilder| injected(|i| set(i, batch))(b).device_budget(2 << 20);
             for (device, rt) in runtimes(tight) {
                 let failed = under_fire(&format!("{fault} in batch {batch} on {device}"), &rt);
-                // A batch carries one region, and at most evicted values of others, which are rescued.
-                // A batch's end may take evicted values along that were on their way to host memory.
+                // A batch has one region, and evicted values of others, which are rescued. Some faults also lose
+                // evicted values that were on their way to host memory.
                 let most = match fault {
                     "lost" | "found lost" | "panic over its end" => 24,
                     "panic in a poll" => 0,
@@ -719,7 +720,7 @@ fn a_fault_in_any_batch_resolves_every_gather_and_leaves_a_runtime_that_works() 
         }
         let fails = match fault {
             "panic in a poll" => false,
-            // The host has no thread beside that could fail.
+            // The host has no separate thread that could fail in this way.
             "found lost" | "panic over its end" => gpu,
             _ => true,
         };
@@ -743,7 +744,7 @@ fn a_completion_thread_that_ends_takes_the_device_along_and_nothing_hangs() {
         }
     }
     assert!(failed <= 6);
-    // What is left of the runtime is the host.
+    // The runtime goes on with the host.
     for s in &sessions {
         assert_works("after", s);
     }
@@ -758,7 +759,7 @@ fn recording_that_is_held_by_a_full_ring_goes_on_when_the_runtime_ends() {
             let mut state = ramp(&s);
             while state.error().is_none() {
                 state = state * 0.5 + 1.0;
-                // A closed runtime refuses what is gathered, not what is recorded.
+                // A runtime that has ended refuses gathers, not recording.
                 if let Some(Err(error)) = futures::FutureExt::now_or_never(state.gather::<f32>()) {
                     return error;
                 }
@@ -792,7 +793,7 @@ fn many_cancelled_gathers_leave_nothing_behind() {
                 polled = std::pin::Pin::new(&mut gather).poll(&mut context);
             }
             if i % 3 == 2 {
-                // A fast device, or a slow test thread, may have answered by the first poll already.
+                // If the device is fast, or this thread is slow, the first poll may yield the result.
                 let result = match polled {
                     Poll::Ready(result) => result,
                     Poll::Pending => done(device, gather),
@@ -833,7 +834,7 @@ fn what_is_let_go_of_is_not_run_whichever_ends_first_its_gather_or_its_handle() 
                 }
             }
             s.flush();
-            // Round the ring behind all that was sent before; it runs nothing.
+            // Waits until the ring has handled everything that was sent before. Runs no kernel.
             done(device, rt.session("behind").open().zeros::<f32>([100, 1]).explain()).unwrap();
             hold.release();
             assert_works(device, &s);
@@ -861,7 +862,7 @@ fn a_dropped_gather_stops_what_its_array_names_until_somebody_asks_again() {
         let table = s.from_row_major(&[0.5f32; 64 * 64], [64, 64]).unwrap();
         let products = 100;
         let mut context = futures::task::Context::from_waker(futures::task::noop_waker_ref());
-        // Each made of an array that lives on, of one that is dropped, and of the product before.
+        // Each product is computed from an array that lives on, from one that is dropped, and from the product before.
         let mut held: Vec<Array> = Vec::new();
         for i in 0..products {
             let x = s.full(i as f32, [64, 64]);
@@ -872,13 +873,13 @@ fn a_dropped_gather_stops_what_its_array_names_until_somebody_asks_again() {
             held.push(y);
         }
         s.flush();
-        // Round the ring behind all that was sent before; it runs nothing.
+        // Waits until the ring has handled everything that was sent before. Runs no kernel.
         done(device, rt.session("behind").open().zeros::<f32>([100, 1]).explain()).unwrap();
         hold.release();
         assert_works(device, &s);
         let ran = rt.stats().kernels;
         assert!(ran < products / 4, "{device}: {ran} kernels of {products} products; {}", rt.stats());
-        // The second half is let go of, of which the first half needs nothing.
+        // Drops the second half of the products, which the first half does not need.
         held.truncate(products as usize / 2);
         let (first, last) = (held[0].gather::<f32>(), held[held.len() - 1].gather::<f32>());
         let (first, last) = done(device, async { futures::join!(first, last) });
@@ -956,7 +957,7 @@ fn arrays_without_elements_go_through_every_op() {
     }
 }
 
-/// What an unfaulty array has.
+/// The first element of an array, whose gather must not fail.
 #[track_caller]
 fn first(what: &str, array: &Array) -> f32 {
     done(what, array.gather::<f32>()).unwrap_or_else(|e| panic!("{what}: {e}"))[0]
@@ -967,7 +968,7 @@ fn checks_of_data_fail_what_they_check_and_its_dependents_only() {
     for (device, rt) in runtimes(|b| b) {
         let (s, other) = (rt.session("checks").open(), rt.session("other").open());
         let x = ramp(&s);
-        // The last element alone is out of it.
+        // Only the last element is outside of the domain.
         let last = (N - 1) as f64;
         let (checked, line) = (x.sqrt().ensure_for("sqrt", &x.lt(last), "a number that is too large"), line!());
         let dependents = [
@@ -1002,7 +1003,7 @@ fn checks_of_data_fail_what_they_check_and_its_dependents_only() {
         for (result, first) in [(a, 0.0), (b, 1.0), (c, 1.0)] {
             assert_eq!(result.unwrap_or_else(|e| panic!("{device}: {e}"))[0], first, "{device}");
         }
-        // The fault stays with the value, in later regions too.
+        // The value keeps its fault, in later regions too.
         let later = done(device, (&checked + 1.0).gather::<f32>()).unwrap_err();
         assert_blame(device, &later, ErrorKind::Domain, "sqrt", line, true);
         assert_works(device, &s);
@@ -1029,7 +1030,7 @@ fn a_part_of_a_checked_array_carries_the_fault_of_elements_that_it_leaves_out() 
             let (y, line) = (x.ensure(&x.lt(last), "not the last one"), line!());
             let error = done(&what, part(&y, &s).gather_any()).err().unwrap_or_else(|| panic!("{what}: no fault"));
             assert_blame(&what, &error, ErrorKind::Domain, "ensure", line, true);
-            // What was sliced before the check is all that the check sees.
+            // A check of a slice sees only the elements of the slice.
             let z = part(&x, &s);
             let z = z.ensure(&z.lt(last), "not the last one");
             done(&what, z.gather_any()).unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -1053,7 +1054,8 @@ fn a_check_that_several_regions_make_again_reports_alike_and_one_that_nobody_rea
             assert_blame(device, error, ErrorKind::Domain, "log", line, true);
             assert_eq!(error.to_string(), told[0].to_string(), "{device}");
         }
-        // Nobody gathers these, though one is alive and one has a sibling that is gathered.
+        // Checks of values that are not gathered report nothing, even if the handle is alive or other values of the
+        // same operand are gathered.
         let unread = x.ensure(&x.gt(0.0), "unread");
         let _dropped = (&unread * 2.0).exp();
         assert_eq!(first(device, &(&x + 1.0)), 1.0);
@@ -1083,7 +1085,7 @@ fn conditions_expand_to_what_they_check_and_those_that_do_not_fit_fault_at_once(
             let result = done(device, checked.sum(1).gather::<f32>());
             assert_eq!(result.err().map(|e| e.kind()), bad.then_some(ErrorKind::Domain), "{device}");
         }
-        // Of a number, of nothing, and a number of a fold.
+        // Checks of a sum, and of an array without elements.
         let (total, line) = (x.sum(..).ensure(&x.sum(..).lt(0.0), "a sum that is not negative"), line!());
         let error = done(device, (&total + 1.0).gather::<f32>()).unwrap_err();
         assert_blame(device, &error, ErrorKind::Domain, "ensure", line, true);
@@ -1108,7 +1110,7 @@ fn a_check_of_known_values_is_made_when_it_is_recorded() {
     assert_blame("known", bad.error().unwrap(), ErrorKind::Domain, "sqrt", line, false);
     let good = x.abs().sqrt().ensure_for("sqrt", &x.abs().ge(0.0), "a negative number");
     assert_eq!(done("known", good.gather::<f32>()).unwrap().as_slice(), [2.0, 1.0]);
-    // A known condition of what is not known.
+    // The condition is known when it is recorded, the checked value is not.
     let large = ramp(&s);
     assert_eq!(large.ensure(&x.ge(0.0).all(..), "no").error().map(Error::kind), Some(ErrorKind::Domain));
     let sum = large.ensure(&s.full(true, [1, 1]), "yes").sum(..);

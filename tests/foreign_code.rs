@@ -1,5 +1,5 @@
-//! The program's own code on the runtime's threads: wakers of its executor, the ends of memory that it lent. Whatever it
-//! does there, other sessions notice nothing.
+//! The program's own code on the runtime's threads: wakers of its executor, and destructors of memory that it lent.
+//! Whatever this code does, it must not disturb other sessions.
 
 mod common;
 use common::{until, wait};
@@ -11,7 +11,7 @@ use tidemill::{Array, ErrorKind, Gather, Session};
 
 const N: usize = 1000;
 
-/// A waker that runs what a test wants, on whatever thread wakes it.
+/// A waker that calls a function, on the thread that wakes it.
 struct Runs<F: Fn() + Send + Sync + 'static>(F);
 
 impl<F: Fn() + Send + Sync + 'static> Wake for Runs<F> {
@@ -20,7 +20,7 @@ impl<F: Fn() + Send + Sync + 'static> Wake for Runs<F> {
     }
 }
 
-/// A gather that has been polled with a waker once and is not ready. The device may be faster: then another is tried.
+/// A gather that was polled once with a waker and is not ready. If the device was faster, another gather is tried.
 fn pending(mut gather: impl FnMut() -> Gather<f32>, wake: impl Fn() + Send + Sync + 'static) -> Gather<f32> {
     let waker = Waker::from(Arc::new(Runs(wake)));
     loop {
@@ -42,7 +42,7 @@ fn assert_works(what: &str, s: &Session) {
     );
 }
 
-/// Elements whose owner panics when it ends.
+/// Elements whose owner panics when it is dropped.
 struct Fragile(Vec<f32>, Arc<AtomicUsize>);
 
 impl AsRef<[f32]> for Fragile {

@@ -1,5 +1,5 @@
-//! Derivatives: every rule against finite differences in f64 and against forward mode, on every device and in f32; what
-//! has none; what watching costs.
+//! Derivatives: every rule is compared with finite differences in f64 and with forward mode, on every device and in
+//! f32. Also ops without a derivative, and the cost of watching.
 
 mod common;
 
@@ -7,7 +7,7 @@ use common::{assert_array, counted, host, unfolded, values, wait};
 use tidemill::testing::rounds;
 use tidemill::{Array, ErrorKind, Nan, Promotion, ReduceOp, Runtime, Session, Triangle, cat, select, step};
 
-/// A function of arrays.
+/// A function of arrays, with the shapes of its arguments.
 struct Case {
     name: &'static str,
     shapes: &'static [&'static [usize]],
@@ -20,7 +20,7 @@ macro_rules! cases {
     };
 }
 
-/// Functions without a kink near the numbers of `numbers`.
+/// Functions that have no kink near the results of `numbers`.
 const CASES: &[Case] = cases! {
     "arithmetic": [&[3, 2], &[3, 2]], |_s, x| (&x[0] + &x[1]) * (&x[0] - &x[1]) / &x[1];
     "expanding": [&[3, 1], &[1, 4], &[1, 1]], |_s, x| &x[0] * &x[1] + &x[2] / &x[0];
@@ -226,7 +226,7 @@ const CASES: &[Case] = cases! {
     };
 };
 
-/// Numbers of moderate size, no two alike.
+/// Different numbers of moderate size.
 fn numbers(count: usize, seed: usize) -> Vec<f64> {
     (0..count).map(|i| (((i * 7 + seed * 5 + 3) % 23) as f64 - 10.7) * 0.117 + 0.0131 * i as f64).collect()
 }
@@ -238,7 +238,7 @@ fn arrays(s: &Session, shapes: &[&[usize]], seed: usize) -> Vec<Array> {
     shapes.iter().enumerate().map(data).collect()
 }
 
-/// What `case` gives, and what a cotangent of it makes of its arguments.
+/// The value of `case`, a cotangent for it, and the gradients of the arguments.
 fn pulled(s: &Session, case: &Case, args: &[Array]) -> (Array, Array, Vec<Array>) {
     let watch = s.watch(args).unwrap();
     let value = (case.f)(s, args);
@@ -286,7 +286,7 @@ fn every_rule_agrees_with_finite_differences_and_with_forward_mode() {
                 values(&((near * 8.0 - far) / (12.0 * h)))[0]
             };
             let differences: Vec<f64> = (0..plain.len()).map(rise).collect();
-            // What was cast to f32 moves in steps of its own.
+            // A value that was cast to f32 changes in larger steps.
             let tolerance = if case.name == "casting" { 1e-2 } else { 2e-8 };
             let gradient = values(gradient);
             close(&format!("{} by argument {n}", case.name), &gradient, &differences, tolerance);
@@ -345,7 +345,7 @@ fn kinks_and_ties_have_the_derivatives_that_the_page_states() {
     assert_eq!(gradient(&s, &[1.0, 2.0], |x| x.max(x.stop_gradient())), [1.0, 1.0]);
     assert_eq!(gradient(&s, &[1.0, 2.0], |x| x.stop_gradient().min(x)), [0.0, 0.0]);
     assert_eq!(gradient(&s, &[0.0, 1.0, 2.0], |x| x.clamp(1.0, 2.0)), [0.0, 1.0, 1.0]);
-    // So does the first of equal elements.
+    // The first of equal elements gets the derivative, too.
     assert_eq!(gradient(&s, &[3.0, 5.0, 5.0], |x| x.max_over(..)), [0.0, 1.0, 0.0]);
     assert_eq!(gradient(&s, &[3.0, 3.0, 5.0], |x| x.min_over(..)), [1.0, 0.0, 0.0]);
     assert_eq!(gradient(&s, &[1.0, 1.0, 2.0, 2.0], |x| x.cummax(0)), [2.0, 0.0, 2.0, 0.0]);
@@ -354,7 +354,7 @@ fn kinks_and_ties_have_the_derivatives_that_the_page_states() {
     assert_eq!(gradient(&s, &[2.0, 2.0], |x| x.std(..)), [0.0, 0.0]);
     assert_eq!(gradient(&s, &[0.0, 0.0], |x| x.norm(..)), [0.0, 0.0]);
     assert_eq!(gradient(&s, &[-INF, -INF], |x| x.logsumexp(..)), [0.0, 0.0]);
-    // Powers at zero; nothing is multiplied by an infinity that a mask leaves out.
+    // Powers at zero. An infinity that a mask excludes is not multiplied by zero.
     assert_eq!(gradient(&s, &[0.0, 2.0], |x| x.pow(0)), [0.0, 0.0]);
     assert_eq!(gradient(&s, &[0.0, 2.0], |x| s.zeros::<f64>([2, 1]).pow(x)), [0.0, 0.0]);
     assert_eq!(gradient(&s, &[0.0, 2.0], |x| x.gt(0.0).select(x, 0.0).reciprocal()), [0.0, -0.25]);
@@ -433,7 +433,7 @@ fn what_cannot_be_asked_for_is_an_error() {
     assert_eq!(kind(watch.gradients(&(&x + s.zeros::<f64>([3, 1])).sum(..))), ErrorKind::Shape);
     let other = rt.session("other").open();
     assert_eq!(other.watch(&(&s.rand::<f64>([100, 1]) + 1.0)).unwrap_err().kind(), ErrorKind::Ownership);
-    // A rule of the program's that does not fit.
+    // A custom rule that returns too many gradients.
     let two = s.custom_gradient(&x, |x| Ok(x * 2.0), |_, _, above| Ok(vec![above.clone(), above.clone()])).unwrap();
     assert_eq!(kind(watch.gradients(&two.sum(..))), ErrorKind::Argument);
     let long = s.custom_gradient(&x, |x| Ok(x * 2.0), |_, _, above| Ok(vec![above.repmat(&[2])])).unwrap();
@@ -490,12 +490,12 @@ fn gradients_are_differentiated_again() {
     // The tangent of the gradient is the same: forward over reverse.
     let slopes = |x: &Array| s.value_and_gradient(x, f).map(|(_, gradient)| gradient);
     close("forward over reverse", &values(&s.jvp(&x, &v, slopes).unwrap().1), &curved, 1e-12);
-    // Three times: of x^4 that is 24 x.
+    // The third derivative of x^4 is 24 x.
     let first = |x: &Array| s.value_and_gradient(x, |x| Ok(x.pow(4).sum(..))).map(|(_, gradient)| gradient);
     let second = |x: &Array| s.value_and_gradient(x, |x| Ok(first(x)?.sum(..))).map(|(_, gradient)| gradient);
     let third = s.value_and_gradient(&x, |x| Ok(second(x)?.sum(..))).unwrap().1;
     close("three times", &values(&third), &[0.7, -1.3, 2.1].map(|x| 24.0 * x), 1e-12);
-    // A derivative of one element that is known when it is recorded depends on the array all the same.
+    // A derivative of one element, which is computed when it is recorded, must still depend on the array.
     let v = s.from_slice(&[1.0, 2.0, 4.0], 3).unwrap();
     assert_eq!(values(&s.hvp(&x, &v, |x| Ok(x.sum(..).square())).unwrap()), [14.0; 3]);
     assert_eq!(values(&s.hvp(&x, &v, |x| Ok(x.slice(0..2).sum(..).pow(2))).unwrap()), [6.0, 6.0, 0.0]);
@@ -590,7 +590,7 @@ fn a_checkpoint_passes_on_zeros_where_plain_code_does_and_each_share_once() {
     assert_eq!(values(&watch.gradients(&y.sum(..)).unwrap()), [2.0, 6.0]);
     assert_eq!(values(&watch.jvp(&y, &x).unwrap()), [2.0, 18.0]);
     assert_eq!(values(&watch.gradients(&constant.sum(..)).unwrap()), [0.0, 0.0]);
-    // An array that is given twice.
+    // The same array is given twice.
     let square = s.checkpoint([&x, &x], |x| Ok(&x[0] * &x[1])).unwrap();
     assert_eq!(values(&watch.gradients(&square.sum(..)).unwrap()), [2.0, 6.0]);
     assert_eq!(values(&watch.jvp(&square, &x).unwrap()), [2.0, 18.0]);
@@ -649,7 +649,7 @@ fn vectors_that_do_not_fit_are_refused_before_the_function_is_recorded() {
     let s = rt.session("vectors").open();
     let x = s.from_slice(&[1.0f64, 2.0], 2).unwrap();
     let long = s.zeros::<f64>([3, 1]);
-    // The gradient of a linear function is not followed.
+    // The gradient of a linear function does not depend on the argument.
     let error = s.hvp(&x, &long, |x| Ok(x.sum(..))).unwrap_err();
     assert_eq!((error.kind(), error.op()), (ErrorKind::Shape, Some("hvp")), "{error}");
     let unread = |_: [&Array; 1]| -> tidemill::Result<Array> { unreachable!("the vectors are checked first") };
@@ -712,7 +712,7 @@ fn a_watch_that_is_dropped_frees_what_only_it_kept() {
     let x = s.linspace(0.0f32, 1.0, 1 << 20);
     let begin = rt.stats().bytes_resident_now;
     let watch = s.watch(&x).unwrap();
-    // A sort is kept where it was computed, and the watch needs it.
+    // A computed sort is kept, because the watch needs it.
     let loss = (x.sort(1).0.square() * &x).sum(..);
     assert!(values(&loss)[0].is_finite());
     assert!(rt.stats().bytes_resident_now > begin, "{}", rt.stats());
@@ -765,7 +765,7 @@ impl Draws {
     }
 }
 
-/// A random program of a few arrays, one element. What it does depends on `seed` alone.
+/// Records a random program of a few arrays, whose result has one element. The program depends on `seed` alone.
 fn random_program(s: &Session, seed: u64, inputs: &[Array]) -> Array {
     let mut draws = Draws(seed);
     let mut made: Vec<Array> = inputs.to_vec();
@@ -857,7 +857,7 @@ fn random_programs_have_the_gradients_of_finite_differences_and_of_forward_mode(
         };
         let slope = |h: f64| (8.0 * (at(h) - at(-h)) - (at(2.0 * h) - at(-2.0 * h))) / (12.0 * h);
         let (near, nearer) = (slope(2e-4), slope(1e-4));
-        // Across a kink, two distances differ.
+        // If there is a kink nearby, finite differences with two distances differ, and the seed is counted only.
         match (near - nearer).abs() <= 1e-7 * (1.0 + near.abs()) {
             true => close(&format!("seed {seed}"), &[along], &[nearer], 1e-6),
             false => kinks += 1,

@@ -1,4 +1,4 @@
-//! Memory that values have left goes back to the system where nobody uses it, and stays where somebody does.
+//! Tests when free memory is returned to the system: after work has ended, but not while it goes on.
 
 mod common;
 
@@ -6,7 +6,7 @@ use common::{PATIENCE, unfolded, until, wait};
 use std::time::{Duration, Instant};
 use tidemill::testing::rounds;
 
-/// Large values and small ones, uploads and readbacks, all let go of.
+/// Makes large and small values, uploads and readbacks, and drops all of them.
 fn burst(s: &tidemill::Session) {
     let data = vec![1.0f32; 1 << 20];
     let large: Vec<_> =
@@ -55,7 +55,7 @@ fn what_is_let_go_of_while_the_runtime_sleeps_is_not_kept() {
         s.flush();
         let begin = Instant::now();
         let mut seen = (rt.stats(), Instant::now());
-        // Until nothing has changed for long.
+        // Waits until the counters have not changed for half a second.
         while seen.1.elapsed() < Duration::from_millis(500) {
             assert!(begin.elapsed() < PATIENCE, "{device}: {}", seen.0);
             let now = rt.stats();
@@ -78,7 +78,7 @@ fn work_that_goes_on_keeps_what_it_uses() {
         let warm = rt.stats();
         let begin = Instant::now();
         let pause = rounds(Duration::from_millis(20), Duration::ZERO);
-        // Over many times the time after which free memory goes.
+        // Works for many times as long as free memory is kept.
         while begin.elapsed() < Duration::from_secs(2) {
             step();
             std::thread::sleep(pause);

@@ -1,28 +1,28 @@
-//! The table "Who may import whom" of ARCHITECTURE.md holds: in each source file of the workspace, tests included.
+//! Checks the table "Who may import whom" of ARCHITECTURE.md against each source file of the workspace, tests included.
 //!
 //! A unit is a folder or a file of `src/`, or a crate of `crates/`. An arrow leads from a unit to another one that it
-//! names: in a `use`, or in a path within code that begins with `crate`, `super` or a crate's name. What the crate's root
-//! makes public is the unit `lib`. Comments and texts are not looked at.
+//! names: in a `use`, or in a path within code that begins with `crate`, `super` or a crate's name. What the crate's
+//! root makes public is the unit `lib`. Comments and string literals are ignored.
 //!
-//! Backends know no actor: below `BACKENDS` nothing names the ring's mailboxes, what actors say to each other, or what
-//! drives a backend; their tests may.
+//! Backends know no actor: files below `BACKENDS`, except tests, must not name the ring's mailboxes, the messages of
+//! actors, or the driver of backends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The package at the root of the workspace, as crates beside it name it.
+/// The name of the package at the root of the workspace, as the other crates use it.
 const ROOT: &str = "tidemill";
 
-/// Where backends are.
+/// The folders and files of backends.
 const BACKENDS: [&str; 3] = ["src/device/gpu/", "src/device/host/", "src/device/fake.rs"];
 
-/// What backends may not name.
+/// The paths that backends may not name.
 const ACTORS: [&[&str]; 4] = [&["mail"], &["contract", "messages"], &["device", "drive"], &["device", "handle"]];
 
 /// A source file: its path from the root of the workspace, and its text.
 type Source = (String, String);
 
-/// What each unit may import, by the table of a text in Markdown; and what is wrong with the table.
+/// The table of a text in Markdown: the units that each unit may import, and the mistakes in the table.
 struct Table {
     rows: BTreeMap<String, BTreeSet<String>>,
     wrong: Vec<String>,
@@ -51,7 +51,7 @@ impl Table {
         table
     }
 
-    /// A circle of units that may import each other, if the table has one.
+    /// Finds a circle of units that may import each other, if the table has one.
     fn circle(&self) -> Option<Vec<&str>> {
         let mut done = BTreeSet::new();
         self.rows.keys().find_map(|unit| self.circle_from(unit, &mut Vec::new(), &mut done))
@@ -77,19 +77,19 @@ impl Table {
     }
 }
 
-/// What stands between backticks.
+/// The texts between backticks.
 fn quoted(cell: &str) -> Vec<&str> {
     cell.split('`').skip(1).step_by(2).collect()
 }
 
-/// The unit that a path belongs to: `src/array/tape.rs` to `array`, `src/error.rs` to `error`, `crates/x/src/y.rs` to
-/// `x`.
+/// The unit to which a path belongs: `array` for `src/array/tape.rs`, `error` for `src/error.rs`, `x` for
+/// `crates/x/src/y.rs`.
 fn unit_of(path: &str) -> String {
     let unit = path.split('/').nth(1).unwrap_or(path);
     unit.strip_suffix(".rs").unwrap_or(unit).to_owned()
 }
 
-/// The modules in which a file's code stands, from its crate's root.
+/// The module path of a file, from its crate's root.
 fn modules_of(path: &str) -> Vec<String> {
     let inside = match path.strip_prefix("crates/") {
         Some(rest) => rest.split_once("/src/").map_or("", |(_, file)| file),
@@ -102,10 +102,10 @@ fn modules_of(path: &str) -> Vec<String> {
     modules
 }
 
-/// An identifier, `::`, or a character of punctuation, with its line.
+/// A token with its line: an identifier, `::`, or a character of punctuation.
 type Token<'s> = (&'s str, usize);
 
-/// The tokens of a source, without comments, texts, numbers and lifetimes.
+/// The tokens of a source, without comments, string literals, numbers and lifetimes.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let (mut found, mut rest, mut line) = (Vec::new(), text, 1);
     while let Some(first) = rest.chars().next() {
@@ -157,7 +157,7 @@ fn block_comment(text: &str) -> usize {
     at
 }
 
-/// The length of the text, character or lifetime that a source begins with.
+/// The length of the string literal, character literal or lifetime with which a source begins, if it begins with one.
 fn text_literal(text: &str) -> Option<usize> {
     let prefix = text.find(|c: char| !matches!(c, 'b' | 'c' | 'r')).filter(|&length| length <= 2)?;
     let is_raw = text[..prefix].ends_with('r');
@@ -174,12 +174,12 @@ fn text_literal(text: &str) -> Option<usize> {
     if !body.starts_with('\'') {
         return None;
     }
-    // A lifetime has no second quote behind its first character.
+    // A lifetime has no second quote after its first character.
     let is_char = body[1..].starts_with('\\') || body[1..].chars().nth(1) == Some('\'');
     Some(prefix + if is_char { closed_by(body, '\'') } else { 1 })
 }
 
-/// The length of a literal that begins and ends with this quote.
+/// The length of the literal at the beginning of `text`, which begins and ends with this quote.
 fn closed_by(text: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {
@@ -193,7 +193,8 @@ fn closed_by(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// A path that code names: its segments from the root of the crate `of` (the file's own, if none), and its line.
+/// A path that code names: its segments from the root of the crate `of` (of the file's own crate, if `None`), and its
+/// line.
 struct Named {
     of: Option<String>,
     segments: Vec<String>,
@@ -205,7 +206,7 @@ fn paths(path: &str, text: &str, crates: &[String]) -> Vec<Named> {
     let tokens = tokens(text);
     let is_root = matches!(path, "src/lib.rs");
     let mut modules = modules_of(path);
-    // For each open brace, whether it is a module's.
+    // For each open brace, whether it begins a module.
     let mut braces = Vec::new();
     let mut found = Vec::new();
     for (at, &(token, _)) in tokens.iter().enumerate() {
@@ -245,7 +246,8 @@ fn paths(path: &str, text: &str, crates: &[String]) -> Vec<Named> {
     found
 }
 
-/// The paths of a tree (`a::{b, c::d}`) that begins at a token, with their lines; where it ends.
+/// Collects the paths of a tree (`a::{b, c::d}`) that begins at a token, with their lines. Returns the token after the
+/// tree.
 fn tree(tokens: &[Token<'_>], mut at: usize, before: &[String], found: &mut Vec<(Vec<String>, usize)>) -> usize {
     let mut segments = before.to_vec();
     let line = tokens.get(at).map_or(0, |token| token.1);
@@ -278,7 +280,7 @@ fn tree(tokens: &[Token<'_>], mut at: usize, before: &[String], found: &mut Vec<
     at
 }
 
-/// All that does not hold, one line each.
+/// The violations of the table, one line each.
 fn problems(table: &str, sources: &[Source]) -> Vec<String> {
     let table = Table::read(table);
     let mut wrong = table.wrong.clone();
@@ -302,7 +304,7 @@ fn problems(table: &str, sources: &[Source]) -> Vec<String> {
     let crates: Vec<String> = crates.into_iter().collect();
     for (path, text) in sources {
         let unit = unit_of(path);
-        // A crate of its own names its own modules freely, and others by their names.
+        // A crate other than the root may name its own modules freely. It names other crates by their names.
         let is_apart = path.starts_with("crates/") || path.starts_with("src/bin/");
         let is_backend = BACKENDS.iter().any(|place| path.starts_with(place)) && !path.contains("/tests");
         for Named { of, segments, line } in paths(path, text, &crates) {
@@ -352,7 +354,7 @@ fn sources_import_what_the_table_lets_them() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
-/// What is wrong with made-up sources.
+/// The violations in made-up sources.
 fn wrong(rows: &str, sources: &[(&str, &str)]) -> Vec<String> {
     let table = format!("# Title\n\n## Who may import whom\n\n| folder | may import |\n|---|---|\n{rows}\n\n## Next\n");
     let sources: Vec<Source> = sources.iter().map(|&(path, text)| (path.to_owned(), text.to_owned())).collect();
@@ -384,7 +386,7 @@ fn an_arrow_that_the_table_lacks_is_told_with_its_line() {
     assert_eq!(of_b("mod inner { fn f() {} }\nuse super::a;"), told(2, "a"));
     assert_eq!(of_b("macro_rules! m { () => { $crate::a::x() } }"), told(1, "a"));
     assert_eq!(of_b("/* \n */ use ::std::fmt; const C: char = '\"';\npub(crate) use crate::a;"), told(3, "a"));
-    // What the root makes public is the root's.
+    // Public names of the crate's root belong to the unit `lib`.
     assert_eq!(of_b("use crate::Array;"), told(1, "lib"));
 }
 

@@ -1,12 +1,12 @@
-//! How many kernels run, how many bytes they move and what is compiled for them, by the counters; and that
-//! `explain()` says the same. On the host and, where there is one, on the GPU.
+//! Checks by counters how many kernels run, how many bytes they move and what is compiled for them, and that
+//! `explain()` says the same. On the host and, if there is one, on the GPU.
 
 mod common;
 use common::{counted, gpu, session, unfolded, wait};
 use tidemill::testing::{Injection, rounds};
 use tidemill::{Array, DType, Runtime, Session, Stats, cat};
 
-/// A source that does not fold.
+/// An array with too many elements to be folded when recorded.
 fn source(s: &Session, shape: [usize; 2]) -> Array {
     let data: Vec<f32> = (0..shape[0] * shape[1]).map(|i| (i % 97) as f32 / 97.0).collect();
     s.from_vec(data, shape).unwrap()
@@ -20,7 +20,7 @@ fn forty_ops(s: &Session, x: &Array, row: &Array, column: &Array, scalar: f64) -
         let k = scalar + step as f64;
         y = ((&y * k - column).max(row).sin() * x + 0.25).abs();
     }
-    // 1 + 6 * 6 ops so far.
+    // These are 1 + 6 * 6 ops.
     (y + s.rand::<f32>(shape)) * scalar
 }
 
@@ -52,7 +52,7 @@ fn forty_ops_with_broadcasts_random_numbers_and_a_reduction_are_one_kernel() {
             assert_eq!(did.bytes_read_back, 0, "{what}: an eval reads nothing back");
             match device {
                 "host" => assert_eq!((did.host_kernels, did.dispatches, did.submissions), (1, 0, 0), "{what}"),
-                // A large full reduction takes a second, tiny dispatch of the same kernel.
+                // A large full reduction has a second, tiny dispatch of the same kernel.
                 _ => assert!(did.host_kernels == 0 && (1..=2).contains(&did.dispatches), "{what}: {did}"),
             }
         }
@@ -62,7 +62,7 @@ fn forty_ops_with_broadcasts_random_numbers_and_a_reduction_are_one_kernel() {
 #[test]
 fn random_numbers_and_small_chains_that_expand_are_computed_in_place() {
     type Case = (&'static str, fn(&Session, &Array, &Array) -> Array, (u64, u64));
-    // What is read and written, in elements.
+    // The numbers of elements that are read and written.
     let (all, row) = (42_000, 70);
     let cases: [Case; 7] = [
         ("a random column", |s, x, _| x + s.rand::<f32>([600, 1]), (all, all)),
@@ -104,7 +104,7 @@ fn random_numbers_and_small_chains_that_expand_are_computed_in_place() {
 fn no_reason_is_given_for_the_end_of_a_kernel_that_goes_on() {
     for (device, rt) in unfolded(|b| b) {
         let s = session(&rt);
-        // Three nodes a step: two casts are beside each product.
+        // Each step has three nodes, because there are two casts beside the product.
         let y = (0..39).fold(s.full(200u8, [600, 70]), |y, _| (y.cast::<f64>() * 0.5).cast::<u8>());
         let text = wait(y.explain()).unwrap();
         assert_eq!(text.matches("  kernel ").count(), 1, "{device}: {text}");
@@ -117,7 +117,7 @@ fn checks_in_a_chain_add_no_kernel_no_store_and_no_structure() {
     fn checked(s: &Session, x: &Array, message: Option<&str>, reduce: fn(&Array) -> Array) -> Array {
         let ensure = |y: Array, holds: Array| message.map_or(y.clone(), |message| y.ensure(&holds, message));
         let y = ensure((x * 2.0).sqrt(), x.ge(0.0));
-        // A view of all of it, and a second check, of a sum of the first.
+        // A view of the checked array, and a second check of a value that depends on it.
         let y = ensure(&y.t() + 1.0 + s.rand::<f32>([70, 600]), x.t().lt(2.0));
         reduce(&y.log())
     }
@@ -152,7 +152,7 @@ fn a_kernel_reads_as_many_operands_as_the_device_binds_and_says_so_where_it_ends
     let few_bindings = Injection { bindings_max: Some(8), ..Default::default() };
     for (device, rt) in unfolded(|b| b.injection(few_bindings.clone())) {
         let s = session(&rt);
-        // With what a device of eight bindings has: its result, parameters and four operands.
+        // Four operands fit a device of eight bindings, beside the result and the parameters.
         let x: Vec<Array> = (0..40).map(|_| source(&s, [100, 5])).collect();
         let few = x[..4].iter().fold(s.zeros::<f32>([100, 5]), |sum, x| sum + x * 2.0);
         let (_, did) = counted(&rt, || wait(few.eval()).unwrap());
@@ -169,7 +169,7 @@ fn a_kernel_reads_as_many_operands_as_the_device_binds_and_says_so_where_it_ends
     }
 }
 
-/// Forty ops on `x` and forty operands of mixed dtypes that expand to it, and what they give.
+/// Forty ops on `x` and forty operands of mixed dtypes that expand to it, with the expected elements.
 fn distinct_operands(s: &Session, [n, m, k]: [usize; 3]) -> (Array, Vec<f64>) {
     let at = |i: usize, step: usize| ((i * 7 + step * 3) % 11) as f64;
     let x = s.from_vec((0..n * m * k).map(|i| at(i, 0) as f32).collect(), [n, m, k]).unwrap();
@@ -262,7 +262,7 @@ fn other_scalars_seeds_and_sizes_compile_nothing() {
         let (_, first) = counted(&rt, || program(&session(&rt), 300, 40, 1.5));
         assert!(first.plan_cache_misses > 0, "{device}");
         assert_eq!(first.pipelines_compiled > 0, device == "gpu", "{device}");
-        // Smaller and larger, odd and a multiple of four, one chunk and many.
+        // Smaller and larger sizes, odd ones and multiples of four, with one chunk and with many.
         for (n, m, scalar, seed) in [(301, 41, -2.25, 1), (64, 4, 7.0, 2), (5, 3, 0.0, 3), (9001, 33, 1e-3, 4)] {
             let s = rt.session("other").seed(seed).open();
             let (out, again) = counted(&rt, || program(&s, n, m, scalar));
@@ -277,7 +277,7 @@ fn other_scalars_seeds_and_sizes_compile_nothing() {
 
 type BesideNumber = fn(&Array, f64) -> Array;
 
-/// Ops that take an array and a number.
+/// Ops of an array and a number.
 const BESIDE_NUMBERS: [(&str, BesideNumber); 22] = [
     ("add", |x, k| x + k),
     ("sub", |x, k| x - k),
@@ -321,7 +321,7 @@ fn whole_numbers_and_fractions_beside_any_array_are_the_same_kernel() {
     }
     let same = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| a == b || (a.is_nan() && b.is_nan()));
     let dtypes = [DType::F32, DType::F64, DType::Bool, DType::U8, DType::I32, DType::U32, DType::I64];
-    // The short form takes every second op of a dtype, and the others of the next dtype.
+    // The short form takes every second op of a dtype, and the other half for the next dtype.
     let every = rounds(2, 1);
     let ops = |number: usize| BESIDE_NUMBERS.into_iter().skip(number % every).step_by(every);
     for (device, rt) in unfolded(|b| b) {
@@ -338,7 +338,7 @@ fn whole_numbers_and_fractions_beside_any_array_are_the_same_kernel() {
                 }
             }
         }
-        // As f64 computes it, rounded and saturated.
+        // The expected result is computed in f64, rounded and saturated.
         for (number, dtype) in [DType::U8, DType::I32, DType::U32].into_iter().enumerate() {
             for (name, op) in ops(number).filter(|(name, _)| *name != "chain") {
                 for number in [2.0, 2.5, -1.0, 0.0, -0.0, 1e10, f64::INFINITY, f64::NAN] {
@@ -392,7 +392,7 @@ fn library_kernels_and_views_of_other_sizes_compile_nothing() {
     for (device, rt) in unfolded(|b| b) {
         let (_, first) = counted(&rt, || program(&session(&rt), 3000, 7));
         assert!(first.plan_cache_misses > 0, "{device}");
-        // Short lines are sorted by a kernel of their own, and so are lines that no workgroup holds.
+        // Short lines, and lines that are too long for a workgroup, are sorted by other kernels.
         program(&session(&rt), 50, 2);
         program(&session(&rt), 5000, 7);
         for (n, at) in [(3001, 8), (40, 2), (9000, 100)] {
@@ -452,16 +452,16 @@ fn views_are_index_arithmetic_and_never_copies() {
             wait(y.reshape([50, 200]).gather::<f32>()).unwrap()
         });
         assert_eq!(out.shape().dims(), [50, 200], "{device}");
-        // Element (0, 0) is x(199, 299).
+        // Element (0, 0) of the result is x(199, 299).
         assert_eq!(out[0], 2.0 * ((199 + 200 * 299) % 97) as f32 / 97.0, "{device}");
         assert_eq!((did.kernels, did.bytes_kernel_written), (1, 4 * 10_000), "{device}");
         assert_eq!(did.bytes_kernel_read, 4 * 10_000, "{device}: what the slice leaves out is not read");
     }
 }
 
-/// What `explain()` says: kernels, ops in them, bytes read and written, outputs in place, and copies.
+/// The numbers in the text of `explain()`: kernels, their ops, bytes read and written, outputs in place, and copies.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Told {
+struct Explained {
     regions: u64,
     kernels: u64,
     ops: u64,
@@ -470,14 +470,14 @@ struct Told {
     in_place: u64,
 }
 
-fn told(text: &str) -> Told {
+fn explained(text: &str) -> Explained {
     let number = |line: &str, before: &str, after: &str| -> u64 {
         let from = line.find(before).unwrap_or_else(|| panic!("'{before}' in {line}")) + before.len();
         let rest = &line[from..];
         let digits = &rest[..rest.find(after).unwrap_or_else(|| panic!("'{after}' in {line}"))];
         digits.rsplit(' ').next().unwrap().parse().unwrap_or_else(|e| panic!("{e}: '{digits}' in {line}"))
     };
-    let mut told = Told::default();
+    let mut told = Explained::default();
     for line in text.lines() {
         told.regions += line.starts_with("region: ") as u64;
         told.in_place += line.contains(", in the memory of ") as u64;
@@ -532,10 +532,10 @@ fn explain_tells_the_plan_that_then_runs() {
             let (text, explaining) = counted(&rt, || wait(y.explain()).unwrap());
             let ran = (explaining.regions, explaining.kernels, explaining.plan_cache_misses);
             assert_eq!(ran, (0, 0, 0), "{what}: explaining runs nothing");
-            let told = told(&text);
+            let told = explained(&text);
             assert!(told.ops >= *ops_least, "{what}: {text}");
             let (_, did) = counted(&rt, || wait(y.gather_any()).unwrap());
-            let done = Told {
+            let done = Explained {
                 regions: did.regions,
                 kernels: did.kernels,
                 ops: told.ops,
@@ -552,7 +552,7 @@ fn explain_tells_the_plan_that_then_runs() {
             }
             let after = wait(y.explain()).unwrap();
             assert!(after.contains("nothing to run"), "{what}: {after}");
-            // The same program of another session. That the first one ran is told beside its answer.
+            // The same program in another session has the same plan. Its text also says how long the first one took.
             let again = session(&rt);
             let other = program(&again);
             let asked = (0..1000).map(|_| wait(other.explain()).unwrap());
@@ -574,12 +574,12 @@ fn explain_tells_what_a_plan_copies_and_that_is_counted() {
         let text = wait(y.explain()).unwrap();
         assert!(text.contains("copy: buffer 0 to buffer 1; reads 40000 B, writes 40000 B"), "{device}: {text}");
         let (_, did) = counted(&rt, || wait(y.eval()).unwrap());
-        // Memory is handed out in whole blocks.
+        // Memory is allocated in whole blocks, so a little more may be copied.
         assert!((40_000..40_960).contains(&did.bytes_copied), "{device}: {}", did.bytes_copied);
         let z = y.assign((0..3, ..), 1.0);
         drop(y);
         let (_, did) = counted(&rt, || wait(z.eval()).unwrap());
-        assert_eq!(did.bytes_copied, 0, "{device}: nobody else holds it");
+        assert_eq!(did.bytes_copied, 0, "{device}: the array has one handle");
     }
 }
 
@@ -591,7 +591,7 @@ fn explain_names_the_ops_where_they_run_and_what_is_reused_in_place() {
         wait(x.eval()).unwrap();
         let y = x.exp() * 2.0 + 1.0;
         let kept = wait(y.explain()).unwrap();
-        assert!(!kept.contains("in place"), "{device}: somebody else holds the input: {kept}");
+        assert!(!kept.contains("in place"), "{device}: another handle holds the input: {kept}");
         drop(x);
         let text = wait(y.explain()).unwrap();
         assert!(text.contains("3 op(s): exp+mul+add"), "{device}: {text}");
@@ -616,7 +616,7 @@ fn counters_increase_only_where_things_happen() {
         assert_eq!(recorded, nothing(&rt), "{device}: recording touches nothing");
 
         let (_, evaluated) = counted(&rt, || wait(y.eval()).unwrap());
-        // Source, sine and sum; a source is no work.
+        // The ops are the source, the sine and the sum. A source does not count as work.
         assert_eq!((evaluated.ops_recorded, evaluated.ops_dead, evaluated.ops_folded), (3, 1, 0), "{device}");
         assert_eq!((evaluated.regions, evaluated.kernels), (1, 1), "{device}");
         assert_eq!((evaluated.plan_cache_hits, evaluated.plan_cache_misses), (0, 1), "{device}");
@@ -698,11 +698,11 @@ fn scans_sorts_and_assignments_of_arrays_in_pieces_run_on_the_gpu() {
 fn a_sort_sorts_once_for_its_values_and_its_positions() {
     let Some(rt) = gpu(|b| b.fold_elements_max(0)) else { return };
     let s = session(&rt);
-    // A line that a workgroup holds takes one pass; digits of 8 bits of a longer one take three.
+    // A line that a workgroup holds takes one pass. A longer line takes three passes for each of its digits of 8 bits.
     for (n, passes) in [(3000, 1), (5000, 4 * 3)] {
         let (values, places) = (0.0 - s.linspace(0.0f32, 1.0, n)).sort(1);
         let (_, did) = counted(&rt, || wait(values.gather::<f32>()).unwrap());
-        // The keys, the permutation and the values.
+        // The kernels compute the keys, the permutation and the values.
         assert_eq!((did.kernels, did.dispatches), (3, 2 + passes), "{did}");
         let (out, did) = counted(&rt, || wait(places.gather::<u32>()).unwrap());
         assert_eq!((out[0] as usize, did.kernels), (n - 1, 0), "{did}");
@@ -723,12 +723,12 @@ fn functions_of_f64_run_on_the_gpu_that_has_it() {
     let (got, did) = counted(&rt, || wait(y.item::<f64>()).unwrap());
     let of = |x: f64| (x.sin() * x.exp2().ln_1p()).atan2(x).rem_euclid(0.37);
     let wanted: f64 = (0..2000).map(|i| of(i as f64 * 3000.0 / 1999.0)).sum();
-    // Beyond 2^1024 the product is infinite, and the angle a quarter turn of either sign.
+    // A product beyond 2^1024 is infinite, and the angle of that is a quarter turn of either sign.
     assert!((got - wanted).abs() < 1e-9, "{got}, not {wanted}");
     assert_eq!((did.elsewhere.len(), did.host_kernels), (0, 0), "{did}");
 }
 
-/// A reading in which nothing has happened.
+/// Counters that all are zero, as a difference without any work.
 fn nothing(rt: &Runtime) -> Stats {
     let now = rt.stats();
     now.since(&now)

@@ -1,11 +1,11 @@
-//! What runs, and when: one test a rule, through the public API, on the host and, where there is one, on the GPU.
+//! What runs, and when: one test for each rule, through the public API, on the host and, if there is one, on the GPU.
 
 mod common;
 use common::{counted, host, poll_once, session, unfolded, values, wait};
 use tidemill::testing::rounds;
 use tidemill::{Array, ArrayState, ErrorKind, Runtime, Session};
 
-/// Goes once round the ring behind all that was sent before, in a session of its own, and runs nothing.
+/// Waits, in a session of its own, until the ring has handled everything that was sent before. Runs no kernel.
 fn sync(rt: &Runtime) {
     let s = rt.session("sync").open();
     wait(s.zeros::<f32>([100, 1]).explain()).unwrap();
@@ -26,7 +26,7 @@ fn a_demand_waits_on_the_tape_until_the_first_poll_and_then_all_demands_run_as_o
         sync(&rt);
         assert_eq!((rt.stats().ops_recorded, rt.stats().regions), (1, 0), "{device}: only sync's own op was sent");
         let polled = poll_once(&mut one);
-        // Nobody polls the first again before the others are there.
+        // The first gather is not polled again until the others are ready.
         let (two, three) = wait(async { futures::join!(two, three) });
         three.unwrap();
         assert_eq!(two.unwrap()[1], 0.25, "{device}");
@@ -77,7 +77,7 @@ fn at_its_limit_on_nodes_a_tape_is_cut_without_a_demand() {
         for _ in 0..24 {
             y += 1.0;
         }
-        // 25 ops: two full tapes and five ops on the third.
+        // The 25 ops are two full tapes, and five ops on the third.
         assert_eq!(rt.stats().ops_recorded, 20, "{device}");
         let last = wait((y - 24.0).gather::<f32>()).unwrap();
         assert!(last.iter().all(|v| (-1e-5..=1.0).contains(v)), "{device}");
@@ -99,7 +99,7 @@ fn at_its_limit_on_bytes_a_tape_is_cut_without_a_demand() {
     }
 }
 
-/// A program with demands, evals, drops and limits; what it ends with.
+/// Runs a program with demands, evals, drops and limits. Returns its last result.
 async fn some_program(s: Session) -> f32 {
     let x = source(&s, 500);
     let mut y = s.rand::<f32>([500, 1]);
@@ -192,7 +192,7 @@ fn tiny_host_values_never_travel_and_their_gathers_are_ready_at_once() {
         assert_eq!(ready.unwrap(), 3.0, "{device}");
         let did = rt.stats();
         assert_eq!((did.ops_recorded, did.regions, did.gathers, did.ops_folded), (0, 0, 0, 3), "{device}");
-        // Beside a large array they are parameters, not inputs.
+        // Beside a large array, tiny values are parameters, not inputs.
         let (_, did) = counted(&rt, || wait((s.ones::<f32>([1000, 1]) * &norm).eval()).unwrap());
         assert_eq!((did.bytes_kernel_read, did.bytes_kernel_written), (0, 4000), "{device}");
     }
@@ -237,7 +237,7 @@ fn a_fault_in_the_data_poisons_its_dependents_in_this_region_and_in_later_ones()
         let x = source(&s, 100);
         let index = s.from_slice(&[5i32, 1_000_000, -7], [3, 1]).unwrap();
         let taken = x.take(&index);
-        assert!(taken.error().is_none(), "{device}: nobody waited for the data");
+        assert!(taken.error().is_none(), "{device}: an error before the data was computed");
         let sibling = &x + 1.0;
         let (eval, fine) = wait(async { futures::join!(taken.eval(), sibling.gather::<f32>()) });
         assert_eq!(fine.unwrap()[5], 1.625, "{device}");
@@ -258,7 +258,7 @@ fn another_session_may_use_an_array_once_it_is_shared_or_evaluated() {
         let y = b.ones::<f32>([1000, 1]);
         let early = &y + &x;
         assert_eq!(early.error().expect("not shared").kind(), ErrorKind::Ownership, "{device}");
-        // Shared while lazy: it is cut in its own session, and both see the same numbers.
+        // An array that is shared while it is lazy is cut in its own session, and both sessions get the same numbers.
         let foreign = x.share().unwrap();
         let (mine, theirs) = wait(async { futures::join!(x.gather::<f32>(), (&y * &foreign).gather::<f32>()) });
         assert_eq!(mine.unwrap(), theirs.unwrap(), "{device}");
@@ -302,7 +302,7 @@ fn thousands_of_steps_with_only_the_last_gathered_hold_little_memory_and_little_
         }
         let mean = randoms.iter().sum::<f32>() / randoms.len() as f32;
         assert!((mean - 50.0).abs() < 1.0, "{device}: {mean}");
-        // The values of all steps would be 98 MB, or 320.
+        // The values of all steps would take 98 MB, or 320 MB in the long form.
         let peak = rt.stats().bytes_resident_peak;
         assert!(peak <= 16 << 20, "{device}: {peak} bytes were resident");
     }
@@ -329,7 +329,7 @@ fn what_was_asked_for_and_never_polled_is_computed_by_a_shutdown() {
             .map(|n| {
                 let s = rt.session("asks").open();
                 let x = s.full(f64::from(n), [100, 1]) * 2.0;
-                // Recorded before or after, and asked for by nobody.
+                // These ops are recorded before or after, and are not demanded.
                 drop(&x + 1.0);
                 x.sum(..).item::<f64>()
             })

@@ -1,5 +1,5 @@
-//! Linear algebra: residuals of random, graded, ill-conditioned and singular matrices on every device, faults, and what
-//! runs where.
+//! Linear algebra: residuals of random, graded, ill-conditioned and singular matrices on every device, faults, and on
+//! which device ops run.
 
 mod common;
 
@@ -26,7 +26,7 @@ impl Pages {
         Pages { rows, columns, pages: all.chunks((rows * columns).max(1)).map(<[f64]>::to_vec).collect() }
     }
 
-    /// A page; a single one stands for all.
+    /// A page. If there is only one, it stands for every page.
     fn page(&self, page: usize) -> &[f64] {
         &self.pages[if self.pages.len() == 1 { 0 } else { page }]
     }
@@ -101,14 +101,14 @@ impl Dice {
     }
 }
 
-/// Matrices of a kind; none of them is larger than about 1.
+/// Matrices of a kind, with elements of at most about 1.
 fn matrices(kind: &str, (rows, columns): (usize, usize), pages: usize, seed: u64) -> Pages {
     let mut dice = Dice(seed);
     let mut element = |i: usize, j: usize| match kind {
         "random" => dice.next(),
-        // Rows and columns of very different sizes.
+        // Rows and columns whose elements have very different magnitudes.
         "graded" => dice.next() * 2f64.powi(-((i % 24) as i32) / 2 - (j % 16) as i32),
-        // Of Hilbert, which is nearly singular.
+        // The Hilbert matrix, which is nearly singular.
         "ill-conditioned" => 1.0 / (1 + i + j) as f64,
         "singular" => {
             if i == 0 {
@@ -126,12 +126,12 @@ fn matrices(kind: &str, (rows, columns): (usize, usize), pages: usize, seed: u64
 
 const KINDS: [&str; 5] = ["random", "graded", "ill-conditioned", "singular", "zero"];
 
-/// A few of the kinds, others from shape to shape, or all of them.
+/// All kinds in the long form; in the short form `few` of them, different ones for each shape.
 fn kinds(shape: usize, few: usize) -> impl Iterator<Item = &'static str> {
     KINDS.into_iter().cycle().skip(shape % KINDS.len()).take(rounds(few, KINDS.len()))
 }
 
-/// Extents: one element, odd ones, and those beyond a panel and a block of a GPU's.
+/// Extents: one element, odd numbers, and extents larger than a panel and a block of the GPU's algorithms.
 const EXTENTS: [usize; 6] = [1, 2, 7, 33, 65, 150];
 
 fn definite(n: usize, pages: usize, seed: u64, dtype: DType) -> Pages {
@@ -275,10 +275,10 @@ fn solutions_inverses_and_determinants_hold_their_bounds() {
                     let eye = a.map(|i, j, _| (i == j) as u8 as f64);
                     let distance = a.times(&inverse).distance(&eye, a.norm() * inverse.norm());
                     assert!(distance <= bound, "{what}, inverse: {distance}");
-                    // By the determinant that the sign and the logarithm give.
+                    // Compares `det` with the determinant that the sign and the logarithm give.
                     let (sign, log) = array.slogdet();
                     let (det, sign, log) = (values(&array.det()), values(&sign), values(&log));
-                    // The determinants of larger ones are beyond f32.
+                    // The determinants of larger matrices exceed the range of f32.
                     for p in 0..if n > 40 { 0 } else { pages } {
                         let other = sign[p] * log[p].exp();
                         let close =
@@ -316,8 +316,9 @@ fn both_results_of_slogdet_read_one_factorisation() {
             let (sign, log) = a.slogdet();
             wait(tidemill::gather_all::<f64>(&[sign, log]).for_each(|_| std::future::ready(())));
         });
-        // The factors; pivots (2 views), their signs, the signs of exchanges (2 views), 2 products and their product; the
-        // pivots (2 views), magnitudes, logarithms and a sum.
+        // Ops: the factorisation (1). For the sign (8): pivots (2 views), their signs, the signs of exchanges (2
+        // views), 2 products and their product. For the logarithm (5): pivots (2 views), magnitudes, logarithms and a
+        // sum.
         assert_eq!(stats.ops_recorded, 1 + 8 + 5, "{device}: {stats}");
     }
 }
@@ -346,7 +347,7 @@ fn least_squares_leave_what_no_column_explains_and_are_shortest() {
                 let along = a.turned().times(&left);
                 assert!(along.pages.iter().flatten().all(|x| x.abs() <= bound), "{what}");
                 if m < n {
-                    // The shortest solution is a sum of rows: it is what the pseudoinverse gives.
+                    // The shortest solution is the one that the pseudoinverse gives.
                     let other = Pages::of(&a.array(&s, dtype).pinv().matmul(&b.array(&s, dtype)));
                     assert!(x.distance(&other, 1.0) <= 1e4 * eps, "{what}");
                 }
@@ -451,7 +452,7 @@ fn what_has_no_factor_or_no_solution_fails_with_the_gather_and_names_the_op() {
             }
             let error = fault(singular.solve_triangular(&s.ones::<f64>(n), Triangle::UPPER));
             assert_eq!(error.kind(), ErrorKind::Domain, "{device}, {n}");
-            // What does not need the factor is not at fault.
+            // Values that do not depend on the factor have no fault.
             assert_eq!(values(&(singular.sum(..) + 1.0)), [n as f64]);
         }
     }
@@ -469,7 +470,7 @@ fn errors_name_the_line_that_called_a_method_of_several_ops() {
     let (power, line) = (singular.matrix_power(-1), line!());
     here("matrix_power", wait(power.gather_any()).unwrap_err(), line);
 
-    // Nothing can be recorded any more, so that the first op of each method is at fault.
+    // A closed session records nothing, so the first op of each method is a fault.
     let (a, b, x) = (s.randn::<f64>([4, 4]), s.randn::<f64>([4, 4]), s.randn::<f64>([3, 4]));
     s.close();
     let one = |array: Array| [array.error().unwrap().clone()];
@@ -559,7 +560,7 @@ fn what_is_not_finite_ends_and_is_not_finite() {
                 let (q, _) = a.qr();
                 let (_, u, _) = a.lu();
                 let ((re, _), _) = a.eig();
-                // A pivot that is infinite has an inverse.
+                // An infinite pivot has a finite inverse, so the solution may be finite.
                 let x = if bad.is_nan() { a.solve(&b) } else { u.clone() };
                 for (name, array) in [("qr", q), ("lu", u), ("solve", x)] {
                     assert!(values(&array).iter().any(|x| !x.is_finite()), "{device}, {n}, {name} of {bad}");
@@ -655,7 +656,7 @@ fn powers_exponentials_and_products_are_those_of_their_definitions() {
             assert!(close(&array.matrix_power(0), &eye), "{what}");
             let near = a.map(|i, j, x| x / 8.0 + (i == j) as u8 as f64).rounded(dtype).array(&s, dtype);
             assert!(close(&near.matrix_power(-5).matmul(&near.matrix_power(5)), &eye), "{what}");
-            // The sum of the series, of matrices whose norms take no squaring and several.
+            // Compares with the sum of the series, for matrices whose norms need no squaring and several squarings.
             for scale in [0.25, 3.0] {
                 let scaled = a.map(|_, _, x| x * scale).rounded(dtype);
                 let (mut sum, mut term) = (eye.clone(), eye.clone());
@@ -674,7 +675,7 @@ fn powers_exponentials_and_products_are_those_of_their_definitions() {
                 let exponential = wait(scaled.array(&s, dtype).expm()).unwrap();
                 assert!(Pages::of(&exponential).distance(&sum, sum.norm()) <= 1e3 * eps, "{what}, {scale}");
             }
-            // How often a page is squared follows from its own norm, whatever the others are.
+            // The number of squarings of a page depends on its own norm, not on the other pages.
             let usual: Vec<f64> = a.pages[0].iter().map(|x| 8.0 * x).collect();
             let alone = Pages { pages: vec![usual.clone()], ..a };
             let wanted = Pages::of(&wait(alone.array(&s, dtype).expm()).unwrap());
@@ -758,7 +759,7 @@ fn sums_of_products_follow_their_formula() {
                     array(&dims, n as u64 + 5)
                 })
                 .collect();
-            // One loop over all letters.
+            // The reference is one loop over all letters.
             let mut letters: Vec<char> = inputs.concat();
             letters.sort_unstable();
             letters.dedup();

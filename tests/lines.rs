@@ -1,15 +1,15 @@
-//! Kernels that hold lines: what is folded along neighbours in memory and used again for the elements of its line is one
-//! kernel that reads each line once. Counts of the GPU's kernels, and results against loops in f64.
+//! Kernels that hold lines: a fold along neighbours in memory, whose result is combined with the elements of its line,
+//! is one kernel that reads each line once. The tests count the GPU's kernels, and compare results with loops in f64.
 
 mod common;
 use common::{counted, gpu, session, unfolded, values, wait};
 use tidemill::testing::Injection;
 use tidemill::{Array, Element, Result, Runtime, Session};
 
-/// Lengths around shares, groups of four, and workgroups.
+/// Lengths around the limits of an invocation's share, of groups of four, and of workgroups.
 const LENGTHS: [usize; 7] = [2, 3, 64, 65, 1000, 5001, 16_384];
 
-/// Numbers that are no multiple of anything, of several sizes.
+/// Varied numbers of both signs.
 fn sample(count: usize) -> Vec<f64> {
     (0..count).map(|i| ((i * 7919 + 13) % 1009) as f64 / 61.0 - 8.0).collect()
 }
@@ -40,7 +40,7 @@ fn variance_of(line: &[f64]) -> f64 {
     line.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / line.len() as f64
 }
 
-/// A program of one array, and what it makes of a line.
+/// A case: its name, a program of one array, and the expected result for a line.
 type Case = (&'static str, fn(&Array) -> Array, fn(&[f64]) -> Vec<f64>);
 
 const CASES: [Case; 5] = [
@@ -111,8 +111,8 @@ fn each_line_is_read_once_and_written_once_by_one_kernel() {
 #[test]
 fn a_variance_of_lines_keeps_its_digits() {
     let Some(rt) = gpu(|b| b.fold_elements_max(0)) else { return };
-    // Far from zero, with an outlier in front, too large for a sum, and too small to be divided.
-    // A constant has no variance at all.
+    // Scale, offset and first element: numbers far from zero, with an outlier in front, too large for a sum, and too
+    // small to be divided. The last is a constant.
     let scales = [(1.0, 10_000.0, 0.0), (1.0, 0.0, 1e4), (1e16, 3e37, 0.0), (1e-18, 0.0, 0.0), (0.0, 0.1, 0.0)];
     for length in [2, 10, 333, 16_384] {
         for (scale, base, outlier) in scales {
@@ -214,7 +214,7 @@ fn what_is_the_same_all_along_a_line_is_stored_at_each_element() {
 
 #[test]
 fn what_is_checked_of_a_line_is_not_checked_of_lines_that_are_not_there() {
-    // A workgroup has room for more lines than there are.
+    // A workgroup could hold more lines than there are, so it has lanes without a line.
     for (device, rt) in unfolded(|b| b) {
         let s = session(&rt);
         let x = array(&s, &sample(15), 5, |v| v.abs() as f32 + 1.0);
@@ -250,7 +250,7 @@ fn views_several_outputs_and_what_is_gathered_beside() -> Result<()> {
     let x = array(&s, &data, rows, |v| v as f32);
     let expected = by_lines(&data, rows, softmax_of);
 
-    // The sum, the greatest and the softmax, all of them wanted.
+    // The sum, the greatest element and the softmax are all gathered.
     let (all, did) = counted(&rt, || {
         let greatest = x.max_over(0);
         let e = (&x - &greatest).exp();
@@ -267,7 +267,7 @@ fn views_several_outputs_and_what_is_gathered_beside() -> Result<()> {
     let sums: Vec<f64> = data.chunks(rows).zip(&greatest).map(sum).collect();
     assert_close("sums", &values(&all.1), &sums, 1e-5);
 
-    // A transposed view: its lines are read across memory, once.
+    // The lines of a transposed view are read across memory, once.
     let turned: Vec<f64> = (0..rows * columns).map(|i| data[i / columns + i % columns * rows]).collect();
     let turned_in = array(&s, &turned, columns, |v| v as f32);
     let (y, did) = counted(&rt, || {
@@ -279,7 +279,7 @@ fn views_several_outputs_and_what_is_gathered_beside() -> Result<()> {
     assert_eq!(did.bytes_kernel_read, 4 * (rows * columns) as u64, "a view");
     assert_close("of a view", &values(&y), &expected, 1e-5);
 
-    // A gradient of softmax: two arrays, and weights that are the same for every line.
+    // A gradient of softmax reads two arrays, and weights that are the same for every line.
     let (y, dy) = (array(&s, &expected, rows, |v| v as f32), &x);
     let w = s.from_vec((0..rows).map(|i| 1.0 + i as f32 / 100.0).collect::<Vec<f32>>(), [rows, 1])?;
     let (dx, did) = counted(&rt, || {
@@ -316,7 +316,7 @@ fn the_same_lines_have_the_same_bits_in_place_and_beside_others() {
     let data = sample(1000 * 9);
     let x = array(&s, &data, 1000, |v| v as f32);
     let kept = values(&softmax(&x));
-    // The array ends here: its memory becomes the result's.
+    // This is the last use of the array, so its memory becomes the result's.
     assert_eq!(values(&softmax(&(array(&s, &data, 1000, |v| v as f32) + 0.0))), kept);
     let some = values(&softmax(&array(&s, &data[..3000], 1000, |v| v as f32)));
     assert_eq!(some, kept[..3000]);

@@ -1,5 +1,5 @@
-//! Loops of a program as kernels that are loops: how many kernels run, what they give beside the same turns computed one
-//! after the other, and what prevents it.
+//! Loops of a program that become one kernel with a loop: the number of kernels, the results compared with turns that
+//! are computed one after the other, and the reasons that prevent such a kernel.
 
 mod common;
 use common::{counted, gpu, unfolded, wait};
@@ -50,7 +50,7 @@ fn mandelbrot(s: &Session, turns: usize) -> Vec<Array> {
     vec![count]
 }
 
-/// Numbers of the turn, operands that expand, doubles, and values that change places.
+/// A loop with numbers that depend on the turn, operands that expand, f64, and values that change places.
 fn steps(s: &Session, turns: usize) -> Vec<Array> {
     let (row, column) = (source(s, [1, 50]).cast::<f64>(), source(s, [21, 1]).cast::<f64>());
     let mut a = source(s, [21, 50]).cast::<f64>();
@@ -63,7 +63,7 @@ fn steps(s: &Session, turns: usize) -> Vec<Array> {
     vec![a, b]
 }
 
-/// Whole numbers and conditions, with an operand that is nothing but read.
+/// A loop of integers and conditions, with an operand that is only read.
 fn whole(s: &Session, turns: usize) -> Vec<Array> {
     let x = (source(s, [N, 1]) * 1000.0).cast::<i32>();
     let mut count = s.zeros::<i32>([N, 1]);
@@ -88,7 +88,7 @@ fn open(runtime: &Runtime) -> Session {
     runtime.session("loop").seed(7).stream(3).open()
 }
 
-/// What a program gives, as doubles, and what was done for it.
+/// Runs a program. Returns its results as f64, and the difference of the counters.
 fn run(runtime: &Runtime, program: impl Fn(&Session) -> Vec<Array>) -> (Vec<Vec<f64>>, Stats) {
     let s = open(runtime);
     counted(runtime, || {
@@ -110,7 +110,7 @@ fn bits(all: &[Vec<f64>]) -> Vec<u64> {
     all.iter().flatten().map(|x| x.to_bits()).collect()
 }
 
-/// Largest difference, relative to numbers above 1.
+/// The largest difference, relative for numbers above 1.
 fn distance(one: &[Vec<f64>], other: &[Vec<f64>]) -> f64 {
     let pairs = one.iter().flatten().zip(other.iter().flatten());
     pairs
@@ -132,7 +132,7 @@ fn a_loop_gives_the_bits_of_its_turns_one_after_the_other() {
 
 #[test]
 fn a_loop_is_a_kernel_and_its_turns_are_a_number() {
-    // The values with which it begins, the loop, and what is made of its end.
+    // The kernels of each program: for the values before the loop, the loop, and the ops after it.
     let kernels = [3, 4, 7, 4, 5];
     for (device, rt) in unfolded(|b| b) {
         for ((name, program), kernels) in PROGRAMS.into_iter().zip(kernels) {
@@ -141,7 +141,7 @@ fn a_loop_is_a_kernel_and_its_turns_are_a_number() {
             assert_eq!(did.kernels, kernels, "{what}: {did}");
             assert!(did.regions <= 3, "{what}: {did}");
             if device == "gpu" {
-                // Sums take partial results.
+                // A sum may take a second dispatch for partial results.
                 assert!((kernels..=kernels + 2).contains(&did.dispatches), "{what}: {did}");
             }
             let (again, did) = run(&rt, |s| program(s, 100));
@@ -157,7 +157,7 @@ fn a_loop_is_a_kernel_and_its_turns_are_a_number() {
 fn a_gpu_gives_what_the_host_does() {
     let Some(gpu) = gpu(|b| b.fold_elements_max(0)) else { return };
     let host = host(unrolled());
-    // Angles of a chaotic map part in time, so there are few turns of these.
+    // In a chaotic map, small differences grow from turn to turn, so it has few turns.
     for ((name, program), (turns, bound)) in
         PROGRAMS.into_iter().zip([(130, 1e-4), (130, 1e-4), (60, 0.0), (40, 1e-9), (130, 0.0)])
     {
@@ -179,7 +179,8 @@ fn a_loop_that_is_looked_at_every_few_turns_has_a_plan_that_is_found_again() {
         }
         counted(&rt, || wait(v.max_over(..).item::<f32>()).unwrap())
     };
-    // The first looks differ: they begin with a number, or plans are kept when they come for the second time.
+    // The first gathers are planned anew: the loop begins with a number, or a plan is cached only when it is used for
+    // the second time.
     (0..3).for_each(|_| drop(turn(50)));
     for _ in 0..5 {
         let (_, did) = turn(50);
@@ -190,7 +191,7 @@ fn a_loop_that_is_looked_at_every_few_turns_has_a_plan_that_is_found_again() {
 #[test]
 fn a_loop_of_several_tapes_has_one_kernel_and_each_tape_whole_turns_of_it() {
     for (device, rt) in unfolded(|b| b) {
-        // 15,000 ops: three tapes of 4,096, and the rest.
+        // The 15,000 ops are three tapes of 4,096, and the rest.
         let (first, did) = run(&rt, |s| volatility(s, 1000));
         assert_eq!((did.regions, did.kernels), (6, 7), "{device}: {did}");
         assert!(did.pipelines_compiled <= 5, "{device}: {did}");
@@ -265,7 +266,8 @@ impl Dice {
     }
 }
 
-/// A random body: what each statement computes of earlier values, and which of these the next turn begins with.
+/// The random body of a loop: the ops and operands of its statements, and the statements whose values the next turn
+/// begins with.
 struct Body {
     shape: [usize; 2],
     doubles: bool,
@@ -285,7 +287,7 @@ impl Body {
         Body { shape, doubles: dice.below(2) == 0, carries, statements, next }
     }
 
-    /// Runs so many turns; what is carried in the end.
+    /// Runs `turns` turns. Returns the carried values at the end.
     fn run(&self, s: &Session, turns: usize) -> Vec<Array> {
         let [n, m] = self.shape;
         let typed = |x: Array| if self.doubles { x.cast::<f64>() } else { x };
@@ -298,7 +300,7 @@ impl Body {
             for (number, &[op, a, b, c]) in self.statements.iter().enumerate() {
                 s.mark(number as u64 + 1);
                 let latest = values.len();
-                // The first operand has the shape of what is carried.
+                // The first operand has the shape of the carried values.
                 let first = match a % (latest - 2) {
                     a if a <= self.carries => &values[a],
                     a => &values[a + 2],
@@ -325,7 +327,7 @@ impl Body {
     }
 }
 
-/// What `explain` says of the loop of a program beyond its plans.
+/// The lines of `explain` that say why a program's loop is not one kernel.
 fn notes(rt: &Runtime, program: impl FnOnce(&Session) -> Array) -> Vec<String> {
     let y = program(&open(rt));
     let text = wait(y.explain()).unwrap();
@@ -417,7 +419,7 @@ fn random_loops_are_kernels_and_give_the_bits_of_their_turns() {
         let (one, did) = run(&rolls, |s| body.run(s, turns));
         let (other, did_other) = run(&unrolls, |s| body.run(s, turns));
         assert_eq!(bits(&one), bits(&other), "seed {seed}");
-        // Where the end needs few of the statements, there are fewer nodes than a loop has.
+        // If the results need few of the statements, there are too few nodes for a loop.
         if did.ops_recorded - did.ops_dead >= 400 {
             loops += 1;
             rolled += u32::from(did.kernels < did_other.kernels);
@@ -431,6 +433,6 @@ fn random_loops_are_kernels_and_give_the_bits_of_their_turns() {
             assert!(found < 1e-6, "seed {seed} on the GPU: {found:e}");
         }
     }
-    // 18 of the first 20; `docs/limits.md` says of which loops there is none.
+    // 18 of the first 20 loops are kernels. `docs/limits.md` says which loops are not.
     assert!(loops >= 16 && rolled * 5 >= loops * 4, "{rolled} of {loops} loops are kernels");
 }

@@ -1,4 +1,4 @@
-//! Memory: budgets that are smaller than the program, and arrays that are larger than a binding.
+//! Memory: budgets that are smaller than a program's arrays, and arrays that are larger than a binding.
 
 mod common;
 use common::{gpu, poll_once, wait};
@@ -10,7 +10,7 @@ use tidemill::{Array, ErrorKind, HostAny, Runtime, RuntimeBuilder, Session, sele
 
 const MIB: u64 = 1 << 20;
 
-/// 64 arrays that are all made, kept, combined pairwise and read back in part; the bits of all that was read.
+/// Makes and keeps 64 arrays, combines them pairwise and reads parts of them back. Returns the bits that were read.
 fn arrays_and_sums(rt: &Runtime, elements: usize) -> Vec<Vec<u32>> {
     let s = rt.session("large").seed(3).open();
     let ramp = s.arange(0.0f32, elements as f32, 1.0).reshape([elements, 1]);
@@ -38,7 +38,7 @@ fn arrays_and_sums(rt: &Runtime, elements: usize) -> Vec<Vec<u32>> {
 
 #[test]
 fn arrays_of_sixteen_times_the_budget_live_in_it_by_eviction_with_the_same_bits() {
-    // A gibibyte in 64 MiB, or a quarter of both.
+    // Arrays of a gibibyte with a budget of 64 MiB, or a quarter of both.
     let elements = rounds(1 << 20, 4 << 20);
     let bytes = 4 * elements as u64;
     let Some(tight) = gpu(|b| b.device_budget(4 * bytes)) else { return };
@@ -54,7 +54,7 @@ fn arrays_of_sixteen_times_the_budget_live_in_it_by_eviction_with_the_same_bits(
     assert_eq!(wide.stats().evictions, 0, "the large budget evicts nothing");
 }
 
-/// log2 of elements in a segment of the tests below.
+/// log2 of the number of elements in a segment, in the tests below.
 const SHIFT: u32 = 10;
 const ROWS: usize = 60;
 const COLUMNS: usize = 70;
@@ -63,7 +63,7 @@ fn segmented(b: RuntimeBuilder) -> RuntimeBuilder {
     b.injection(Injection { segment_shift: Some(SHIFT), ..Default::default() })
 }
 
-/// A matrix of 5 segments with all sorts of elements, uploaded.
+/// An uploaded matrix of 5 segments with varied elements.
 fn matrix(s: &Session) -> Array {
     let data: Vec<f32> = (0..ROWS * COLUMNS).map(|i| ((i * 7919) % 1009) as f32 - 500.0).collect();
     s.from_vec(data, [ROWS, COLUMNS]).unwrap()
@@ -76,7 +76,8 @@ fn gathered(rt: &Runtime, case: fn(&Session) -> Array) -> tidemill::Result<HostA
     wait(case(&s).gather_any())
 }
 
-/// Every case has the same elements on a GPU with tiny segments as on the host, within `tolerance`; it ran on the GPU.
+/// Checks that every case has the same elements on a GPU with tiny segments as on the host, within `tolerance`, and
+/// that it ran on the GPU.
 fn same_as_on_the_host(cases: &[Case], tolerance: f64) {
     let Some(rt) = gpu(segmented) else { return };
     let host = common::host();
@@ -215,7 +216,8 @@ fn scans_sorts_and_scatters_of_segmented_arrays_are_right_or_refused_in_words() 
 
 #[test]
 fn a_kernel_that_would_bind_too_many_segments_is_split_or_runs_on_the_host() {
-    // 17 segments an array: two arrays that are read at other places than their own are more than 28 bindings.
+    // An array has 17 segments. Two arrays that are read at places other than the element's own need more than 28
+    // bindings.
     let injection = || Injection { segment_shift: Some(8), bindings_max: Some(28), ..Default::default() };
     let tiny = |b: RuntimeBuilder| b.injection(injection());
     let Some(rt) = gpu(tiny) else { return };
@@ -230,7 +232,8 @@ fn a_kernel_that_would_bind_too_many_segments_is_split_or_runs_on_the_host() {
         assert_eq!(got.to_f64(), gathered(&host, case).unwrap().to_f64(), "{what}");
     }
     assert!(rt.stats().elsewhere.is_empty(), "{}", rt.stats());
-    // A product alone needs all pieces of both at once; what follows it goes to the GPU again.
+    // A product needs all segments of both operands at once, so it runs on the host. The ops after it run on the GPU
+    // again.
     let product: fn(&Session) -> Array = |s| matrix(s).matmul(&matrix(s).t());
     let (got, stats) = common::counted(&rt, || gathered(&rt, product).unwrap_or_else(|e| panic!("{e}")));
     assert_eq!(got.to_f64(), gathered(&host, product).unwrap().to_f64());
@@ -247,7 +250,7 @@ fn a_kernel_that_would_bind_too_many_segments_is_split_or_runs_on_the_host() {
 
 #[test]
 fn sorts_of_arrays_in_pieces_run_on_the_gpu() {
-    // Lines that are padded, that lie in two pieces, and that are sorted by digits in scratch of many pieces.
+    // Lines that are padded, that lie in two segments, and that are sorted by digits with scratch in many segments.
     let Some(rt) = gpu(segmented) else { return };
     for (rows, columns) in [(5, 180), (30, 100), (1500, 2)] {
         let s = rt.session("pieces").open();
@@ -263,7 +266,7 @@ fn sorts_of_arrays_in_pieces_run_on_the_gpu() {
 
 #[test]
 fn what_no_memory_holds_is_computed_as_often_as_it_is_read() {
-    // 40 MB in 8 MiB, in passing; or a quarter of both.
+    // Intermediate values of 40 MB with a budget of 8 MiB, or a quarter of both.
     let (rows, budget) = rounds((250_000, 2 << 20), (1_000_000, 8 << 20));
     let rt = Runtime::builder().device("host").host_budget(budget).start_blocking().unwrap();
     let s = rt.session("large").seed(3).open();
@@ -328,7 +331,7 @@ fn segmented_arrays_survive_eviction() {
 fn an_array_larger_than_a_binding_works() {
     let Some(rt) = gpu(|b| b) else { return };
     let s = rt.session("binding").seed(2).open();
-    // 160 MiB: more than one binding of 128 MiB.
+    // The array has 160 MiB, more than a binding of 128 MiB holds.
     let (rows, columns) = (40_960, 1024);
     let mut writer = s.upload::<f32>([rows, columns]).unwrap();
     for (i, v) in writer.as_mut_slice().iter_mut().enumerate() {
@@ -358,7 +361,7 @@ fn an_array_larger_than_a_binding_works() {
 fn an_array_larger_than_the_whole_budget_streams_through_it() {
     let Some(rt) = gpu(|b| b.device_budget(8 * MIB)) else { return };
     let s = rt.session("stream").seed(4).open();
-    // 32 MiB uploaded, 32 MiB made.
+    // 32 MiB are uploaded, and 32 MiB computed.
     let n = 8 << 20;
     let x = s.from_vec((0..n).map(|i| (i % 1000) as f32).collect(), [n, 1]).unwrap();
     let y = &x * 2.0 + 1.0;
@@ -387,7 +390,7 @@ fn when_neither_the_device_nor_the_host_can_hold_a_value_it_is_refused_by_name()
         }
     }
     assert!(refused > 0 && kept.len() >= 8, "{} kept, {refused} refused", kept.len());
-    // What was kept is still right, and giving the rest of it up makes room.
+    // The kept arrays are still right, and dropping them makes room.
     kept.truncate(1);
     assert_eq!(wait(kept[0].slice((0, 10..12)).gather::<f32>()).unwrap().as_slice(), [10.0, 11.0]);
     let again = s.arange(0.0f32, 262_144.0, 1.0) * 3.0;
@@ -418,7 +421,7 @@ fn segmented_arrays_are_checked_in_every_segment() {
     assert!(rt.stats().elsewhere.is_empty(), "{}", rt.stats());
 }
 
-/// Sums of 4 MiB each that are let go of; `after` may give each of them up.
+/// Records `count` sums over arrays of 4 MiB each, and drops the arrays. `after` may cancel the sum.
 fn sums_of_much(rt: &Runtime, count: usize, begun: &AtomicUsize, after: impl Fn(&Session, &Array)) {
     let s = rt.session("sums").open();
     let sums = (0..count).map(|i| {
@@ -432,7 +435,8 @@ fn sums_of_much(rt: &Runtime, count: usize, begun: &AtomicUsize, after: impl Fn(
     }
 }
 
-/// While the device does nothing, who records is held before what it leaves behind is much more than it may keep.
+/// While the device does nothing, a recording thread is held before the session's pending values take much more memory
+/// than it may keep.
 #[test]
 fn who_leaves_much_behind_that_is_lazy_or_given_up_is_held() {
     type Leaves = fn(&Session, &Array);
@@ -449,7 +453,8 @@ fn who_leaves_much_behind_that_is_lazy_or_given_up_is_held() {
         let begun = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             scope.spawn(|| sums_of_much(&rt, 40, &begun, leaves));
-            // It is held as long as this waits: what it could do it has done, or less is tested.
+            // Waits until `begun` stops growing, which means that the recording thread is held. If the thread is only
+            // slow, the test checks less.
             let mut seen = (0, 0);
             while seen.1 < 20 {
                 std::thread::sleep(Duration::from_millis(20));
@@ -462,7 +467,7 @@ fn who_leaves_much_behind_that_is_lazy_or_given_up_is_held() {
     }
 }
 
-/// What a session leaves behind must not take the memory that another one needs.
+/// The pending values of a session must not take the memory that another session needs.
 #[test]
 fn what_is_left_lazy_or_given_up_leaves_the_hosts_budget_to_others() {
     for gives_up in [false, true] {

@@ -1,4 +1,4 @@
-//! The GPU is opened when something is placed there that is worth it, and not before.
+//! The GPU is opened when work for which it pays off is placed there, and not before.
 
 mod common;
 
@@ -8,17 +8,17 @@ use tidemill::ErrorKind;
 use tidemill::testing::{Hold, Injection};
 use tidemill::{Runtime, RuntimeBuilder};
 
-/// More work than any GPU would be left out of.
+/// Elements of work that is large enough for any GPU.
 const LARGE: usize = 4_000_000;
 
-/// `auto`, for which a software adapter will do.
+/// A builder with the device `auto`, which also accepts a software adapter.
 fn auto(set: impl FnOnce(&mut Injection)) -> RuntimeBuilder {
     let mut injection = Injection { software_serves: true, ..Injection::default() };
     set(&mut injection);
     Runtime::builder().device("auto").fold_elements_max(0).injection(injection)
 }
 
-/// Whether there is an adapter; with `TIDEMILL_REQUIRE_GPU=1` there has to be.
+/// Whether there is an adapter. Without one, and with `TIDEMILL_REQUIRE_GPU=1`, the test fails.
 fn has_gpu() -> bool {
     common::gpu(|b| b).is_some()
 }
@@ -31,7 +31,8 @@ fn a_small_program_opens_no_gpu_and_a_large_one_does() {
     let rt = auto(|_| {}).start_blocking().unwrap();
     assert_eq!(rt.stats().gpus_opened, 0);
     let s = rt.session("small").seed(1).open();
-    // Little enough for a host that was measured in a build without optimisation, on a machine that was busy.
+    // This is so little work that the host takes it even if its measured speed is that of an unoptimised build on a
+    // busy machine.
     let small = (s.ones::<f32>([100, 1]) * 2.0).sum(..).gather_blocking::<f32>().unwrap();
     assert_eq!(small[0], 200.0);
     assert_eq!((rt.stats().gpus_opened, format!("{rt:?}").as_str()), (0, "Runtime(host)"));

@@ -1,4 +1,4 @@
-//! One set of op cases, with expected values written out, over every device, folded and not.
+//! Cases of ops with expected values written out, on every device, folded when recorded and not.
 
 mod common;
 use common::{assert_array, runtimes, session, stand_in, values, wait};
@@ -7,7 +7,7 @@ use tidemill::{Array, DType, Element, ErrorKind, Session, select, step};
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
 
-/// A case: what it is, what it computes, the dtype, shape and elements it must have.
+/// A case: its name, its program, and the expected dtype, shape and elements.
 type Case = (&'static str, fn(&Session) -> Array, DType, &'static [usize], Vec<f64>);
 
 fn row<T: Element>(s: &Session, data: &[T]) -> Array {
@@ -482,7 +482,7 @@ fn random_integers_fill_ranges_that_32_bits_do_not_span_alike_on_every_device() 
         for (low, high) in [(-5_000_000_000, 5_000_000_000), (i64::MIN, i64::MAX), (1 << 40, (1 << 40) + (1 << 33))] {
             let drawn = wait(s.randi::<i64>(low..high, [4000, 1]).gather::<i64>()).unwrap();
             assert!(drawn.iter().all(|x| (low..high).contains(x)), "{device}");
-            // Each eighth of the range has its share, within five standard errors.
+            // Each eighth of the range gets its share of the numbers, within five standard errors.
             let width = (high as i128 - low as i128) / 8;
             let mut shares = [0; 8];
             drawn.iter().for_each(|x| shares[(((*x as i128 - low as i128) / width) as usize).min(7)] += 1);
@@ -505,7 +505,7 @@ fn a_difference_along_a_dimension_that_the_array_lacks_is_an_error() {
     for (device, rt) in runtimes() {
         let s = session(&rt);
         let x = s.arange(0.0f32, 6.0, 1.0).reshape([2, 3]);
-        // Along one of one element there is no difference.
+        // A dimension of one element has no differences.
         let none = x.reshape([2, 3, 1, 1, 1]).diff(4);
         assert_eq!(none.shape().unwrap().dims(), [2, 3, 1, 1, 0], "{device}");
         for dim in [2, 4, 16, 17, usize::MAX] {
@@ -799,14 +799,14 @@ fn a_loop_that_updates_slices_from_themselves_copies_nothing() {
             x = x.assign((.., k..k + 1), new);
             expected[k * rows..][..rows].iter_mut().for_each(|v| *v = *v * 2.0 - (*v + 3.0));
         }
-        // From the column before, as a recurrence does, and from rows that stay.
+        // Each column is computed from the column before, as in a recurrence, and from a row that does not change.
         for k in 1..columns {
             let next = x.slice((.., k - 1..k)) * 0.5 + x.slice((5..6, k - 1..k));
             x = x.assign((.., k..k + 1), next);
             let before = expected[(k - 1) * rows..][..rows].to_vec();
             (0..rows).for_each(|r| expected[k * rows + r] = before[r] * 0.5 + before[5]);
         }
-        // Its rows backwards, which are held beside it for a while: they are written out.
+        // Rows in reverse order are written to an array of their own, which lives beside `x` for a while.
         let other = x.slice((step(10..20, -1), ..)) + 1.0;
         assert_array(&format!("columns on {device}"), &x, &[rows, columns], &expected, 0.0);
         x = x.assign((10..20, ..), other);
@@ -842,7 +842,7 @@ fn functions_of_one_computed_value_are_those_of_a_plain_one() {
     for (device, rt) in runtimes() {
         let s = session(&rt);
         for value in [0.3f32, 1.0, 2.0, 3.0, 5.0] {
-            // The same in all invocations of a kernel, and known in none.
+            // A value that is the same in all invocations of a kernel, but not known when the kernel is compiled.
             let x = s.from_slice(&[value; 100], [100, 1]).unwrap().max_over(0) - 0.0;
             for (name, ours, plain) in functions {
                 let got = wait(ours(&(&x + 0.0)).broadcast_to([100, 1]).gather::<f32>()).unwrap()[99];

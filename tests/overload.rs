@@ -1,5 +1,6 @@
-//! More requests than a device can answer: what is given up before it is begun is never planned, and its memory is
-//! free at once, whatever the device does. Nothing here looks at a clock: the device is held, and counters tell.
+//! More requests than a device can answer: a request that is dropped before its work begins is never planned, and its
+//! memory is freed at once, whatever the device does. The tests look at no clock: they hold the device, and read
+//! counters.
 
 mod common;
 
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use tidemill::testing::{Hold, Injection};
 use tidemill::{Array, ErrorKind, Gather, Runtime, RuntimeBuilder, Session};
 
-/// The data of a request, which counts its end.
+/// The data of a request. Its drop is counted.
 struct Lent(Vec<f32>, Arc<AtomicUsize>);
 
 impl AsRef<[f32]> for Lent {
@@ -25,7 +26,7 @@ impl Drop for Lent {
     }
 }
 
-/// A runtime whose device holds its first batch, with that batch's gather.
+/// A runtime whose device holds its first batch, the hold, and that batch's gather.
 fn held(set: impl Fn(RuntimeBuilder) -> RuntimeBuilder) -> (Runtime, Arc<Hold>, Gather<f32>) {
     let hold = Arc::new(Hold::default());
     let injection = Injection { hold_first_batch: Some(hold.clone()), ..Injection::default() };
@@ -36,7 +37,7 @@ fn held(set: impl Fn(RuntimeBuilder) -> RuntimeBuilder) -> (Runtime, Arc<Hold>, 
     (rt, hold, first)
 }
 
-/// A request under way: its session, its data and its gather, in the order in which a dropped future lets go of them.
+/// A request in progress: its gather, its data and its session, in the order in which a dropped future drops them.
 type Request = (Gather<f32>, Array, Session);
 
 fn request(rt: &Runtime, ended: &Arc<AtomicUsize>) -> Request {
@@ -54,7 +55,7 @@ fn requests_that_are_given_up_while_they_wait_are_never_planned_and_their_data_i
     let requests: Vec<Request> = (0..3000).map(|_| request(&rt, &ended)).collect();
     assert_eq!(ended.load(SeqCst), 0);
     drop(requests);
-    // The device does nothing all the while; what it was sent keeps its data.
+    // The device does nothing meanwhile. Only batches that it was sent keep their data.
     until("the data is freed", || ended.load(SeqCst) >= 2950);
     let regions = rt.stats().regions;
     assert!(regions < 1000, "{regions} of 3001 were planned or would have been");
@@ -64,7 +65,7 @@ fn requests_that_are_given_up_while_they_wait_are_never_planned_and_their_data_i
     assert_eq!(wait(gather).unwrap()[0], 2000.0);
     let stats = rt.stats();
     assert!(stats.kernels < 40, "{}", stats.kernels);
-    // The device may hold the data of its latest batches until it has others.
+    // The device may hold the data of its latest batches until it gets others.
     until("all data is freed", || ended.load(SeqCst) >= 2990);
 }
 
@@ -84,7 +85,7 @@ fn those_that_are_still_awaited_are_answered_however_many_others_give_up() {
     for (gather, ..) in kept {
         assert_eq!(wait(gather).unwrap()[0], 2000.0);
     }
-    // The pool may hold what was read where it lies until its place is used again.
+    // The pool may hold data that was read in place until it reuses the entry.
     until("the data of those that were given up is freed", || ended.load(SeqCst) >= 2700);
 }
 
@@ -96,7 +97,7 @@ fn a_session_that_is_closed_fails_what_waits_at_once() {
     for (_, _, session) in &requests {
         session.close();
     }
-    // The last of them wait before the scheduler.
+    // The last of the requests are still in the ring's backlog.
     for (gather, ..) in requests.drain(1000..) {
         assert_eq!(wait(gather).unwrap_err().kind(), ErrorKind::Cancelled);
     }
@@ -121,7 +122,7 @@ fn requests_that_read_what_another_session_shares_are_answered_or_given_up_like_
             kept.push((n, gather, s));
         }
     }
-    // Its end comes behind those who read it, and they wait.
+    // The drop of the weights reaches the scheduler after the requests that read them, which are waiting.
     drop(weights);
     drop(model);
     hold.release();
@@ -143,7 +144,7 @@ async fn async_code_is_refused_beyond_the_bound_and_awaits_room() {
         x *= 0.5;
         recorded += 1;
     }
-    // Half of all is one session's.
+    // A session may have half of the total limit on recorded ops.
     assert!((9_000..=11_000).contains(&recorded), "{recorded}");
     assert_eq!(x.error().unwrap().kind(), ErrorKind::Overloaded);
     assert_eq!(x.sum(..).item::<f32>().await.unwrap_err().kind(), ErrorKind::Overloaded);
@@ -152,7 +153,7 @@ async fn async_code_is_refused_beyond_the_bound_and_awaits_room() {
     s.ready().await;
     let again = (before * 0.0 + 1.0).sum(..).item::<f32>().await;
     assert_eq!(again.unwrap(), 100.0);
-    // With room awaited, any number of ops goes through.
+    // A program that awaits room can record any number of ops.
     let mut y = s.full(1.0f32, [100, 1]);
     for n in 0..100_000 {
         if n % 500 == 0 {

@@ -1,5 +1,5 @@
-//! Products hold their bound on every device: the error of an element is at most `(4 + log2 k) eps` times the sum of the
-//! magnitudes of its `k` terms (`docs/accuracy.md`).
+//! Tests the bound on the error of products on every device: the error of an element is at most `(4 + log2 k) eps`
+//! times the sum of the magnitudes of its `k` terms (`docs/accuracy.md`).
 
 mod common;
 #[path = "common/exact.rs"]
@@ -10,10 +10,10 @@ use exact::Exact;
 use tidemill::testing::rounds;
 use tidemill::{Array, DType, Session};
 
-/// A factor of a term: its line, its number, and the unit of the last place of 1.
+/// A factor of a term, as a function of the line, the number of the term, and the dtype's epsilon.
 type Factor = fn(usize, usize, f64) -> f64;
 
-/// Inputs that a running sum adds badly: what the left and the right factor of a term are.
+/// Inputs for which a running sum has large errors: the name, the left and the right factor of a term.
 const KINDS: [(&str, Factor, Factor); 6] = [
     ("tenths", |_, _, _| 0.1, |_, _, _| 1.0),
     ("ones", |_, _, _| 1.0, |_, _, _| 1.0),
@@ -54,14 +54,15 @@ fn products_dots_and_norms_of_long_lines_hold_their_bound_on_every_device() {
         let s = session(&runtime);
         for (dtype, eps) in [(DType::F32, f32::EPSILON as f64), (DType::F64, f64::EPSILON)] {
             for (number, (m, n, k)) in shapes.into_iter().enumerate() {
-                // Two kinds, others from shape to shape, or all of them.
+                // All kinds in the long form; in the short form two of them, different ones for each shape.
                 let kinds = KINDS.into_iter().cycle().skip(number * 2).take(rounds(2, KINDS.len()));
                 for (kind, left, right) in kinds {
                     let a: Vec<f64> = (0..m * k).map(|at| rounded(left(at % m, at / m, eps), dtype)).collect();
                     let b: Vec<f64> = (0..k * n).map(|at| rounded(right(at / k, at % k, eps), dtype)).collect();
                     let (x, y) = (array(&s, &a, [m, k], dtype), array(&s, &b, [k, n], dtype));
                     let sums = |i: usize, j: usize| exact((0..k).map(|p| (a[i + m * p], b[p + k * j])));
-                    // As it lies, and with both factors turned, which are read in place.
+                    // The product of the factors as they are, and of transposes of their transposes, which are read in
+                    // place.
                     let a_turned: Vec<f64> = (0..m * k).map(|at| a[at / k + m * (at % k)]).collect();
                     let b_turned: Vec<f64> = (0..k * n).map(|at| b[at / n + k * (at % n)]).collect();
                     let (u, v) = (array(&s, &a_turned, [k, m], dtype), array(&s, &b_turned, [n, k], dtype));

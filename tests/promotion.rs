@@ -1,4 +1,5 @@
-//! How numbers and dtypes mix: every scalar type of Rust beside an array, and what `Promotion::Strict` refuses.
+//! Tests how numbers and dtypes mix: every scalar type of Rust beside an array, and the ops that `Promotion::Strict`
+//! refuses.
 
 mod common;
 
@@ -38,7 +39,7 @@ fn every_scalar_type_of_rust_stands_on_the_right_of_an_array() {
     assert_eq!(f32s(&(&x * true)), [2.0, 6.0]);
     assert_eq!(f32s(&(true + &x)), [3.0, 7.0]);
     assert_eq!(f32s(&(2.0 * &x)), f32s(&(2 * &x)));
-    // A literal on the left says enough for a method call.
+    // A literal on the left of an operator gives a known type, on which a method can be called.
     assert_eq!(f32s(&(1.0 - &x).abs()), [1.0, 5.0]);
     rt.shutdown_blocking().unwrap();
 }
@@ -192,7 +193,7 @@ fn strict_promotion_accepts_what_loses_nothing_and_computes_the_same() {
         values.map(|x| x.unwrap().as_slice().to_vec()).collect()
     };
     assert_eq!(made(&strict), made(&matlab));
-    // MATLAB's own errors stay what they are.
+    // The errors that MATLAB gives as well do not change.
     let s = session(&strict);
     let error = (s.ones::<i32>(2) + s.ones::<u8>(2)).error().cloned().unwrap();
     assert!(error.message().contains("different integer classes"), "{error}");
@@ -257,7 +258,7 @@ fn a_dimension_that_an_array_lacks_is_an_error_in_every_function_that_names_one(
             assert!(error.message().contains("dimension"), "{what}: {error}");
         }
         assert_eq!(cat(3, &[&x, &x]).unwrap_err().kind(), ErrorKind::Index);
-        // The next dimension is a new one there.
+        // `cat` may name the next dimension, and makes it.
         assert!(cat(2, &[&x, &x]).is_ok());
     }
     rt.shutdown_blocking().unwrap();

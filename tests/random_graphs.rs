@@ -1,4 +1,4 @@
-//! Random programs through the public API, against plain loops over doubles.
+//! Random programs through the public API, compared with plain loops over f64.
 
 mod common;
 #[path = "common/plain.rs"]
@@ -14,12 +14,12 @@ use std::time::Duration;
 use tidemill::Runtime;
 use tidemill::testing::{Injection, rounds};
 
-/// Runs as many random programs; a failing one is shrunk and printed.
+/// Runs `cases` random programs. A failing one is shrunk and printed.
 fn programs_agree(what: &str, rt: &Runtime, seed: u8, cases: u32) {
     programs_agree_with(what, rt, seed, cases, |_| Twist::None);
 }
 
-/// As `programs_agree`, with what else happens as a function of a program's number.
+/// As `programs_agree`, with a disturbance that depends on a program's seed.
 fn programs_agree_with(what: &str, rt: &Runtime, seed: u8, cases: u32, twist: fn(u64) -> Twist) {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 300, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
@@ -37,7 +37,7 @@ fn programs_agree_with(what: &str, rt: &Runtime, seed: u8, cases: u32, twist: fn
     }
 }
 
-/// As many cases as `TIDEMILL_CASES` says, for long runs; else a fixed number, or a quarter of it without
+/// The number of cases: `TIDEMILL_CASES` if set, for long runs; otherwise `usual`, or a quarter of it without
 /// `TIDEMILL_TESTS=all`.
 fn cases(usual: u32) -> u32 {
     let asked = std::env::var("TIDEMILL_CASES").ok().and_then(|n| n.parse().ok());
@@ -81,7 +81,7 @@ fn random_programs_agree_with_plain_loops_on_a_device_of_other_capabilities() {
     assert!(rt.stats().elsewhere.contains_key("this device lacks f64"), "{}", rt.stats());
 }
 
-/// One check of a program fails, a third of the others hold.
+/// One check of a program fails. A third of the other values have a check that holds.
 fn poison(first: u64) -> Twist {
     Twist::Poison((first >> 32) as usize)
 }

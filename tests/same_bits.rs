@@ -1,12 +1,12 @@
-//! The same bits, alone and among a thousand sessions, under a tight budget, in segments, with other numbers of
-//! threads and batches; and host and GPU beside each other.
+//! A program gives the same bits alone and among a thousand sessions, under a tight budget, in segments, and with other
+//! numbers of threads and batches. Also compares host and GPU.
 
 mod common;
 use common::{gpu, host, unfolded, values, wait};
 use tidemill::testing::Injection;
 use tidemill::{Array, DType, Runtime, Session, cat};
 
-/// Arrays of a program that meets every kind of kernel.
+/// The arrays of a program that uses every kind of kernel.
 fn program(s: &Session, n: usize) -> Vec<Array> {
     let x = s.from_vec((0..n).map(|i| ((i * 7919) % 1009) as f32 / 100.0).collect::<Vec<f32>>(), [n, 1]).unwrap();
     let z = s.randn::<f32>([n, 1]);
@@ -74,7 +74,7 @@ fn alone_and_among_a_thousand_sessions() {
                 let s = own(&rt);
                 async move { bits(program(&s, 3000)).await }
             });
-            // Ours come when much of the noise is in the ring already.
+            // The compared programs start when much of the other work is already in the ring.
             futures::join!(futures::future::join_all(noise), futures::future::join_all(ours)).1
         });
         for (number, got) in among.iter().enumerate() {
@@ -99,7 +99,7 @@ fn with_other_threads_batches_and_budgets() {
     same("gpu, one batch in flight", &expected(&rt), &gpu_bits);
 }
 
-/// Sixteen arrays of 1 MiB that all live at once; what comes of them.
+/// Computes with sixteen arrays of 1 MiB, which are all alive at the same time.
 fn much(s: &Session) -> Vec<Array> {
     let n = 1 << 18;
     let arrays: Vec<Array> = (0..16)
@@ -197,12 +197,12 @@ fn normal_numbers_agree_between_host_and_gpu() {
     let Some(gpu) = gpu(|b| b.fold_elements_max(0)) else { return };
     let draw = |rt: &Runtime| values(&own(rt).randn::<f32>([200_000, 1]));
     let (host, gpu) = (draw(&host()), draw(&gpu));
-    // The sine of an angle near zero crossing is as exact as the angle, so the bound is absolute below 1.
+    // Near a zero, a sine or cosine is only as exact as its angle, so the bound is absolute for results below 1.
     let worst = host.iter().zip(&gpu).map(|(a, b)| (a - b).abs() / a.abs().max(1.0)).fold(0.0, f64::max);
     assert!(worst <= 3e-7, "{worst}");
 }
 
-/// How many f32 lie between two.
+/// The distance of two f32, in steps from one f32 to the next.
 fn ulps(a: f32, b: f32) -> u64 {
     let ordered = |x: f32| {
         let bits = x.to_bits() as i64;
@@ -216,7 +216,7 @@ fn functions_agree_between_host_and_gpu_within_their_bounds() {
     let Some(gpu) = gpu(|b| b.fold_elements_max(0)) else { return };
     let host = host();
     type Function = (&'static str, fn(&Array) -> Array, u64);
-    // Each side is within 4 ulp of the truth, erf and gamma within 16.
+    // Each device is within 4 ulp of the exact result, for erf and gamma within 16. The bounds are twice that.
     let functions: [Function; 22] = [
         ("exp", |x| x.exp(), 8),
         ("expm1", |x| x.expm1(), 8),
@@ -238,14 +238,15 @@ fn functions_agree_between_host_and_gpu_within_their_bounds() {
         ("erf", |x| x.erf(), 32),
         ("gamma", |x| (x.abs() * 0.5 + 0.1).gamma(), 32),
         ("division", |x| 1.0 / x, 8),
-        // Their sum overflows, and a driver may want to form it.
+        // The sum of the arguments' squares overflows, and a driver may compute it.
         ("atan2 of huge", |x| (x * 7e36).atan2(x.abs() * 4.5e36), 8),
         ("atan2 of tiny", |x| (x * 1e-35).atan2(x.abs() * 3.1e-36), 8),
     ];
     let mut wrong = Vec::new();
     for (name, function, bound) in functions {
         let on = |rt: &Runtime| {
-            // From data: points between two ends may be contracted to multiply-adds on a GPU.
+            // The arguments are uploaded. If a GPU computed them as points between two ends, it might use multiply-adds
+            // and get other numbers.
             let data: Vec<f32> = (0..20_011).map(|i| (i as f32 - 10_005.0) / 256.0).collect();
             let x = own(rt).from_vec(data, [20_011, 1]).unwrap();
             let y = function(&x);

@@ -7,14 +7,14 @@ use futures::StreamExt;
 use tidemill::testing::rounds;
 use tidemill::{Array, Runtime, Stats};
 
-/// The most that this process has held in memory, in bytes, where the system tells.
+/// The greatest amount of memory that this process has used, in bytes; 0 if the system does not say.
 fn peak_memory() -> u64 {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or("VmHWM: 0 kB");
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).unwrap_or(0) << 10
 }
 
-/// The ops of a long program.
+/// The number of ops of a long program.
 fn many() -> usize {
     rounds(100_000, 1_000_000)
 }
@@ -23,7 +23,7 @@ fn assert_memory() {
     assert!(peak_memory() < 4 << 30, "{} MiB", peak_memory() >> 20);
 }
 
-/// `ops` ops of which each needs the one before, and only the last is gathered.
+/// Records `ops` ops that each need the one before, and gathers only the last.
 async fn chain(rt: &Runtime, ops: usize) -> Stats {
     let s = rt.session("chain").open();
     let x = s.full(1.0f32, [100, 1]);
@@ -44,7 +44,7 @@ fn very_many_ops_before_the_first_gather_on_a_current_thread_runtime() {
     let small = executor.block_on(chain(&rt, many() / 10));
     let large = executor.block_on(chain(&rt, many())).since(&small);
     assert!(large.ops_recorded >= many() as u64, "{large}");
-    // Ten times the ops are ten times the work, and no more.
+    // Ten times the ops must cause no more than ten times the work.
     for (what, few, many) in [
         ("regions", small.regions, large.regions),
         ("kernels", small.host_kernels, large.host_kernels),
@@ -85,13 +85,13 @@ fn very_many_ops_that_nobody_wants_are_not_computed() {
     }
     assert_eq!(wait((&x * 3.0).gather::<f32>()).unwrap()[0], 3.0);
     let stats = rt.stats();
-    // The one that is still held while a full tape is cut may be computed.
+    // A value that is still held while a full tape is cut may be computed.
     assert!(stats.ops_dead >= many() as u64 - 1000, "{stats}");
     assert!(stats.host_kernels <= many() as u64 / 4096 + 3, "{stats}");
     assert_memory();
 }
 
-/// Opens sessions, all at once, each with a small program and a gather.
+/// Opens `count` sessions at the same time, each with a small program and a gather.
 fn sessions(rt: &Runtime, count: usize) {
     let sessions: Vec<_> = (0..count).map(|i| rt.session("one of many").seed(i as u64).open()).collect();
     let mut arrays = Vec::new();
@@ -126,7 +126,7 @@ fn thousands_of_sessions_at_once_on_the_gpu() {
     assert!(rt.stats().pipelines_compiled <= 8, "they are all alike: {}", rt.stats());
 }
 
-/// A value of all that came before, and what else it reads.
+/// A step of a chain: its name, and a function of the value so far and of an index array.
 type Step = (&'static str, fn(&Array, &Array) -> Array);
 
 #[test]
@@ -148,7 +148,7 @@ fn a_thousand_kernels_of_one_region_are_found_in_moderate_time() {
         let began = std::time::Instant::now();
         let gathers = wait(futures::future::join_all(chain.iter().map(Array::gather::<f32>)));
         assert!(gathers.into_iter().all(|values| values.is_ok()), "{name}");
-        // Cubic, it takes a minute and more where this takes a second or two.
+        // This takes a second or two. A cubic algorithm would take more than a minute.
         assert!(began.elapsed().as_secs() < 30, "{name}: {:?}", began.elapsed());
     }
 }

@@ -1,5 +1,5 @@
-//! Values combined into an array at indices: against plain loops on random shapes and every device, their bits, their
-//! errors, how many kernels they take, and what is refused.
+//! Scatters, which combine values into an array at indices: compared with plain loops on random shapes and every
+//! device; their bits, their errors, their numbers of kernels, and refused arguments.
 
 mod common;
 #[path = "common/plain.rs"]
@@ -15,7 +15,7 @@ use tidemill::{Array, DType, ErrorKind, Session};
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
 
-/// A scatter: its name; linear, along a dimension, and of two numbers.
+/// A scatter: its name, its linear form, its form along a dimension, and its combination of two numbers.
 type Scatter = (
     &'static str,
     fn(&Array, &Array, &Array) -> Array,
@@ -32,7 +32,7 @@ const SCATTERS: [Scatter; 4] = [
 
 const DTYPES: [DType; 7] = [DType::F64, DType::F32, DType::I32, DType::U32, DType::U8, DType::I64, DType::Bool];
 
-/// A small whole number that the dtype holds; of floats sometimes NaN or infinity.
+/// A small whole number that the dtype holds; for floats, sometimes NaN or infinity.
 fn number(dice: &mut Dice, dtype: DType) -> f64 {
     match dtype {
         DType::F32 | DType::F64 if dice.one_in(9) => [NAN, INF, -INF][dice.below(3)],
@@ -84,7 +84,8 @@ fn scatters_agree_with_plain_loops_on_every_device_and_dtype() {
             if dtype == DType::Bool {
                 expected.iter_mut().for_each(|e| *e = (*e != 0.0) as u8 as f64);
             }
-            // Sums and products of 70 integers may leave u8 and i32: those saturate, as the array's arithmetic does.
+            // Sums and products of 70 integers may exceed the range of u8 and i32. They saturate, as the array's
+            // arithmetic does.
             let (least, most) = match dtype {
                 DType::U8 => (0.0, 255.0),
                 DType::U32 => (0.0, u32::MAX as f64),
@@ -187,7 +188,8 @@ fn a_scatter_takes_a_kernel_for_each_factor_of_four_beside_its_sort() {
         let data = s.from_vec((0..count).map(|i| i as f32).collect(), count).unwrap();
         let base = s.zeros::<f32>([100, 1]);
         let (_, stats) = counted(&rt, || values(&base.scatter_add(&index, &data)));
-        // The sort and what feeds it, six passes over 4^6 indices, the elements' combination, the assignment.
+        // The kernels: the sort and its input, six passes over 4^6 indices, the combination with the elements, and the
+        // assignment.
         assert_eq!(stats.kernels, 10, "{device}");
         assert!(stats.dispatches <= if device == "gpu" { 16 } else { 0 }, "{device}: {} dispatches", stats.dispatches);
         rt.shutdown_blocking().unwrap();

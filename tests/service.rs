@@ -1,4 +1,5 @@
-//! The example service, over its own port: answers, mistakes, limits, time-outs, hung-up callers and its end.
+//! Tests the example service over a port: answers, callers' mistakes, limits, time-outs, callers that hang up, and the
+//! end of the service.
 
 #[path = "../examples/service/pricing.rs"]
 #[allow(dead_code)]
@@ -15,10 +16,10 @@ use std::time::{Duration, Instant};
 use tidemill::Runtime;
 use tidemill::testing::{Hold, Injection};
 
-/// Far longer than anything takes here.
+/// Far longer than any step of these tests takes.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A service on a port of its own; `None` in place of `stop` once it was told to end.
+/// A running service on a port of its own. `stop` is `None` once the service was told to end.
 struct Running {
     address: SocketAddr,
     stop: Option<tokio::sync::oneshot::Sender<()>>,
@@ -83,7 +84,7 @@ impl Running {
     }
 }
 
-/// The status and the body; the head goes in front of a refusal's body.
+/// The status and the body of an answer. For a refusal, the headers precede the body.
 fn answer(mut stream: TcpStream) -> (u16, String) {
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
@@ -99,7 +100,7 @@ fn bytes(prices: &[f32]) -> Vec<u8> {
 #[test]
 fn a_book_is_priced_as_the_formula_says() {
     let service = start(Limits::default(), Injection::default());
-    // Hull's example: a call of 4.76 and a put of 0.81.
+    // An example of Hull's textbook: a call is worth 4.76 and a put 0.81.
     let target = "/price?strike=40&rate=0.1&volatility=0.2&years=0.5";
     let (status, text) = service.ask(target, &bytes(&[42.0; 1000]));
     assert_eq!(status, 200, "{text}");
@@ -144,7 +145,7 @@ fn what_is_too_much_or_takes_too_long_is_turned_away_and_the_service_goes_on() {
     let limits = Limits { concurrent: 1, timeout: Duration::from_millis(300) };
     let service = start(limits, injection);
     let body = bytes(&[100.0; 10_000]);
-    // The device holds it: there is no room for another, and it is given up.
+    // The device holds the first request. A second one finds no room, and the first one times out.
     let first = service.send("/price", &body);
     service.until("requests_in_progress", 1);
     let (status, text) = service.ask("/price", &body);
@@ -170,7 +171,7 @@ fn a_caller_that_hangs_up_leaves_nothing_behind_and_the_end_waits_for_those_that
     service.until("requests_in_progress", 2);
     drop(hung_up);
     service.until("requests_in_progress", 1);
-    // Told to end, it still answers what it has accepted, and only then shuts the runtime down.
+    // The service was told to end. It still answers the requests that it has accepted, and then shuts the runtime down.
     drop(service.stop.take());
     std::thread::sleep(Duration::from_millis(50));
     assert!(!service.ended.is_finished());

@@ -1,4 +1,4 @@
-//! What lies where among sorted elements, counts, and arrays as sets: against plain loops on random shapes, with NaN,
+//! Searches in sorted elements, counts, and arrays as sets, compared with plain loops on random shapes, with NaN,
 //! infinities and empty arrays, on every device and dtype.
 
 #[path = "common/cases.rs"]
@@ -136,7 +136,7 @@ fn long_arrays_are_sorted_once_and_searched() {
             let (distinct, counts, inverse) = wait(async { futures::join!(all.0, all.1, all.2) });
             (distinct.unwrap(), counts.unwrap(), inverse.unwrap())
         });
-        // A second sort would be a kernel more.
+        // A second sort would add a kernel.
         assert_eq!(stats.kernels, 11, "{device}");
         let (distinct, counts, inverse) = found;
         assert_eq!(distinct.as_slice(), (0..1013).map(|v| v as f32).collect::<Vec<_>>(), "{device}");
@@ -151,7 +151,7 @@ fn long_arrays_are_sorted_once_and_searched() {
         let (places, stats) = counted(&rt, || values(&sorted.search_sorted(&sought, false)));
         let expected = (0..n).map(|i| (2 * ((i * 7919) % n)).min(n) as f64);
         assert!(places.into_iter().eq(expected), "{device}");
-        // One a bit of the length at most.
+        // A search takes at most one kernel for each bit of the length.
         assert!(stats.kernels <= 15, "{device}: {} kernels", stats.kernels);
         rt.shutdown_blocking().unwrap();
     }

@@ -1,5 +1,5 @@
-//! Slices that are assigned from the array itself: what was there before is what is read, the array is not copied for
-//! it, and the bits are those of an array that is copied.
+//! Slices that are assigned from the array itself: they read the old elements, the array is not copied, and the bits
+//! are the same as if it were copied.
 
 mod common;
 use common::{counted, gpu, session, unfolded, values, wait};
@@ -8,7 +8,7 @@ use proptest::{arbitrary::any, collection::vec, prop_oneof};
 use tidemill::testing::{Injection, rounds};
 use tidemill::{Array, Runtime, Session, SliceArg, step};
 
-/// Elements of a dimension: the first, the step, how many.
+/// Elements of a dimension: the first one, the step, and their number.
 type Part = (usize, isize, usize);
 
 /// One statement of a program.
@@ -28,11 +28,11 @@ enum Statement {
     Keep { to: [Part; 2], from: [Part; 2] },
     /// `x(rows, :) = x(flipped rows, :)`, by indices
     Permute { rows: Part },
-    /// What was recorded is computed.
+    /// Computes what was recorded.
     Compute,
 }
 
-/// Numbers that choose; they repeat.
+/// Numbers that make the choices for a random statement. They repeat.
 struct Choices<'a>(std::iter::Cycle<std::slice::Iter<'a, u32>>);
 
 impl Choices<'_> {
@@ -40,7 +40,7 @@ impl Choices<'_> {
         *self.0.next().expect("they repeat") as usize % n
     }
 
-    /// A part of so many elements of a dimension, in some step and direction.
+    /// A part with `len` elements of a dimension, with some step and direction.
     fn part(&mut self, extent: usize, len: usize) -> Part {
         let step_max = if len == 1 { 1 } else { ((extent - 1) / (len - 1)).min(3) };
         let by = 1 + self.below(step_max);
@@ -134,7 +134,7 @@ fn slice(x: &Array, part: [Part; 2]) -> Array {
     x.slice((argument(part[0]), argument(part[1])))
 }
 
-/// Runs a statement; `held` is given what the array was before each assignment, so that it is copied.
+/// Runs a statement. If `held` is given, it keeps a handle of the array before each assignment, which forces a copy.
 fn run(s: &Session, x: Array, statement: Statement, held: &mut Option<Vec<Array>>) -> Array {
     let mut assign = |x: Array, part: [Part; 2], value: Array| {
         let new = x.assign((argument(part[0]), argument(part[1])), value);
@@ -191,11 +191,12 @@ fn start(s: &Session, dims: [usize; 2]) -> (Array, Plain) {
     (x, Plain { rows: dims[0], data })
 }
 
-/// Runs random programs in place, with every array held, and as plain loops.
+/// Runs random programs in place, with handles that force copies, and as plain loops, and compares the results.
 fn programs_agree(what: &str, rt: &Runtime, seed: u8, cases: u32) {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 300, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
-    // Small ones that fail are easy to read; of large ones no kernel reads all before it writes.
+    // Small arrays that fail are easy to read. Large arrays have more elements than a kernel reads before it first
+    // writes.
     let rows = prop_oneof![1usize..40, 2000usize..5000];
     let numbers = (rows, 1usize..12, vec(vec(any::<u32>(), 20), 1..12));
     let result = TestRunner::new_with_rng(config, rng).run(&numbers, |(rows, columns, numbers)| {
@@ -219,7 +220,7 @@ fn programs_agree(what: &str, rt: &Runtime, seed: u8, cases: u32) {
         let expected = bits(&expected);
         for (how, gathered) in ["in place", "copied"].iter().zip(&gathered) {
             let gathered = bits(gathered);
-            // All of them at once, which is fast, and one by one only to name the first that differs.
+            // All elements are compared at once, which is fast, and one by one only to name the first difference.
             if gathered != expected {
                 let i = (0..expected.len()).find(|&i| gathered.get(i) != Some(&expected[i]));
                 let message = format!("{how}, {rows}x{columns}, element {i:?}: {program:?}");
@@ -247,7 +248,7 @@ fn random_overlapping_slices_read_what_was_there_before_where_arrays_lie_in_segm
     }
 }
 
-/// A loop body over the columns, rows or elements of a matrix, in trip `k`.
+/// The body of a loop over the columns, rows or elements of a matrix, in turn `k`.
 type Body = fn(Array, usize) -> Array;
 
 const BODIES: [(&str, Body); 8] = [
@@ -330,7 +331,8 @@ fn an_array_is_not_copied_where_it_is_looked_at_between_its_assignments_nor_wher
             }
         });
         assert_eq!(did.bytes_copied, 0, "looked at on {device}");
-        // More nodes than a tape holds: what is let go of behind the last one is known before it is cut.
+        // These are more nodes than a tape holds. The drop of the old handle after the last node must be on the tape
+        // that is cut.
         let ((), did) = counted(&rt, || {
             for k in 0..3000 {
                 let (row, pivot) = (x.slice((k % 500, ..)), x.slice((k % 500, 0)));
@@ -353,7 +355,7 @@ fn an_array_that_is_looked_at_before_each_assignment_by_indices_is_not_copied_wh
             for k in 0..12usize {
                 let places: Vec<i32> = (0..30).map(|i| (k * 700 + i * 13) as i32).collect();
                 let largest = wait(x.slice((.., k..k + 1)).max_over(..).item::<f32>()).unwrap();
-                // As a vector of all elements, and back.
+                // The array is reshaped to a vector, assigned to, and reshaped back.
                 let index = s.from_vec(places.clone(), [30]).unwrap();
                 x = x.reshape([20_000]).assign_at(&index, largest as f64).reshape([500, 40]);
                 places.iter().for_each(|&p| expected[p as usize] = largest as f64);
@@ -365,14 +367,14 @@ fn an_array_that_is_looked_at_before_each_assignment_by_indices_is_not_copied_wh
         });
         assert_eq!(values(&x), expected, "{device}");
         assert_eq!(did.bytes_copied, 0, "{device}");
-        // Nor is a copy written under other dimensions: it is the same bytes.
+        // No copy is made for the other dimensions either, because the bytes are the same.
         let index = s.from_vec(vec![3i32, 5], [2]).unwrap();
         let ((), did) = counted(&rt, || {
             x = x.reshape([20_000]).assign_at(&index, 1.0).reshape([40, 500]);
             wait(x.eval()).unwrap();
         });
         assert_eq!(did.bytes_copied, 0, "{device}");
-        // The number and the assignment.
+        // One kernel for the number and one for the assignment.
         assert!(did.kernels <= 2, "{device}: {} kernels", did.kernels);
         (expected[3], expected[5]) = (1.0, 1.0);
         assert_eq!(values(&x), expected, "{device}");

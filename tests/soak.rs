@@ -1,4 +1,4 @@
-//! Many tasks at once on one runtime: each runs a random program, some cancel, some make mistakes.
+//! Many concurrent tasks on one runtime: each runs a random program, some cancel gathers, some make mistakes.
 
 mod common;
 #[path = "common/plain.rs"]
@@ -12,19 +12,20 @@ use std::path::Path;
 use tidemill::testing::rounds;
 use tidemill::{Error, ErrorKind, Runtime, RuntimeBuilder, Session};
 
-/// Tasks that run beside each other.
+/// The number of concurrent tasks.
 fn tasks() -> u64 {
     rounds(60, 200)
 }
 
-/// One of few structures, so that a GPU compiles few pipelines; tasks differ in what they do to it.
+/// The program of a task. There are `structures` different ones, so that a GPU compiles few pipelines; tasks differ in
+/// how they run it.
 fn program(task: u64, structures: u64) -> Program {
     let structure = task % structures;
     let steps: Vec<u64> = (0..12).map(|i| structure.wrapping_mul(1000) + i).collect();
     decode(structure, &steps)
 }
 
-/// Every place at which a mistake shows: the op itself, what depends on it, and not its neighbours.
+/// Makes mistakes, and checks that the faulty op and its dependents fail, and its neighbours do not.
 async fn mistakes(s: &Session, task: u64) -> Result<(), String> {
     let x = s.from_vec(vec![1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3]).unwrap();
     let other = s.from_vec(vec![1.0f32; 4], [4, 1]).unwrap();
@@ -45,11 +46,11 @@ async fn mistakes(s: &Session, task: u64) -> Result<(), String> {
     if good.as_slice() != [6.0, 14.0, 22.0] { Err(format!("a neighbour of a mistake: {good:?}")) } else { Ok(()) }
 }
 
-/// What one task does; the error says what was wrong.
+/// Runs one task. The error says what was wrong.
 async fn task(s: Session, task: u64, structures: u64) -> Result<(), String> {
     let program = program(task, structures);
     match task % 4 {
-        // Cancelled at the first gathers; what the program gathers at its end must be right all the same.
+        // The first gathers are cancelled. The values that are gathered at the end must be right nevertheless.
         0 => run(&s, &program, Twist::Cancel).await,
         1 => {
             let both = futures::join!(run(&s, &program, Twist::None), mistakes(&s, task));
@@ -59,7 +60,7 @@ async fn task(s: Session, task: u64, structures: u64) -> Result<(), String> {
     }
 }
 
-/// The last reading of how many gathers were open, and the greatest, from a timeline.
+/// The last and the greatest reading of the counter of open gathers, from a timeline.
 fn gathers_open(timeline: &Path) -> (u64, u64) {
     let events: Vec<serde_json::Value> = serde_json::from_slice(&std::fs::read(timeline).unwrap()).unwrap();
     let readings = events.iter().filter(|e| e["ph"] == "C" && e["name"] == "gathers open");
@@ -91,22 +92,23 @@ fn soak(device: &str, open: impl FnOnce(RuntimeBuilder) -> Option<Runtime>, stru
             }
         }
         assert!(wrong.is_empty(), "{} tasks are wrong; the first:\n{}", wrong.len(), wrong[0]);
-        // One more, so that the ring has seen all that was cancelled and dropped.
+        // After this gather, the ring has handled all cancels and drops.
         wait(rt.session("last").open().full(1.0f32, [9, 9]).sum(..).gather::<f32>()).unwrap();
         resident.push(rt.stats().bytes_resident_now);
     }
-    // Only indices beyond their array fail as late as in the ring: a third of every fourth task, and what depends.
+    // Only indices outside of their array are found in the ring: those of a third of every fourth task, and their
+    // dependents.
     let stats = rt.stats();
     let late = (0..tasks()).filter(|i| i % 4 == 1 && i % 3 == 1).count() as u64;
     assert_eq!(stats.gathers_failed, 3 * 2 * late, "{device}: {stats}");
-    // Pools keep memory for the next ones; it does not grow with the rounds.
+    // Pools keep memory for later values, but it must not grow with the rounds.
     let most = resident[0].max(resident[1]);
     assert!(resident[2] <= most + most / 2 + (1 << 20), "{device}: resident bytes {resident:?}");
     drop(shared);
     wait(rt.shutdown()).unwrap();
     let (last, most) = gathers_open(&timeline);
     assert_eq!(last, 0, "{device}: gathers are open at the end");
-    assert!(most > 1, "{device}: nothing ran beside anything");
+    assert!(most > 1, "{device}: no two gathers were open at the same time");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! `tracing`: what the runtime does for a program is within the program's span, and reaches the program's subscriber,
-//! with a timeline and without.
+//! Spans of `tracing`: the runtime's work for a program is within the program's span, and reaches the program's
+//! subscriber, with a timeline and without.
 
 mod common;
 
@@ -11,7 +11,7 @@ use tracing::{Event, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
-/// What was seen: spans with their parents' names, and events.
+/// The spans that were seen, with their parents' names, and the events.
 #[derive(Default)]
 struct Seen {
     spans: Vec<(&'static str, Option<&'static str>)>,
@@ -54,7 +54,7 @@ fn work_is_within_the_span_that_asked_for_it_with_a_timeline_and_without() {
                 if with_timeline {
                     builder = builder.timeline(&path);
                 }
-                // The opening is on another thread.
+                // The runtime opens on another thread.
                 let rt = match wait(builder.start()) {
                     Ok(rt) => rt,
                     Err(error) if device == "gpu" && !common::requires_gpu() => return eprintln!("skipped: {error}"),
@@ -65,7 +65,7 @@ fn work_is_within_the_span_that_asked_for_it_with_a_timeline_and_without() {
                     let _request = tracing::info_span!("request").entered();
                     (s.rand::<f32>([1000, 1]) * 2.0).gather::<f32>()
                 };
-                // Polled outside of the span in which it was asked for.
+                // The gather is polled outside of the span in which it was created.
                 wait(gather).unwrap();
                 tracing::info_span!("second").in_scope(|| wait((s.rand::<f32>([2000, 1]) + 1.0).eval()).unwrap());
                 wait(s.rand::<f32>([3000, 1]).eval()).unwrap();

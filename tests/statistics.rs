@@ -1,5 +1,5 @@
-//! Statistics along dimensions: against plain loops in f64 on random shapes, with NaN, infinities, empty and short lines,
-//! on every device and dtype; errors and what is refused.
+//! Statistics along dimensions, compared with plain loops in f64 on random shapes, with NaN, infinities, empty and
+//! short lines, on every device and dtype; errors and refused arguments.
 
 #[path = "common/cases.rs"]
 mod cases;
@@ -19,7 +19,7 @@ fn sorted(line: &[f64]) -> Vec<f64> {
     line
 }
 
-/// Asserts elements within a bound that depends on the expected one, in units of the result's precision.
+/// Asserts that errors are at most `bound` of the expected element, in units of the result dtype's epsilon.
 fn assert_close(what: &str, got: &Array, shape: &[usize], expected: &[f64], bound: impl Fn(f64) -> f64) {
     let eps = if got.dtype().unwrap() == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
     assert_eq!(got.shape().unwrap().dims(), shape, "{what}");
@@ -88,7 +88,7 @@ fn softmax_along_neighbours_is_one_kernel_that_reads_its_array_once() {
     }
 }
 
-/// NumPy's default; finite beside infinite is infinite.
+/// A quantile by NumPy's default rule. Interpolation between a finite and an infinite number is infinite.
 fn quantile(line: &[f64], q: f64) -> f64 {
     if line.is_empty() || line.iter().any(|v| v.is_nan()) {
         return NAN;
@@ -196,7 +196,7 @@ fn the_greatest_and_the_least_elements_are_those_of_a_stable_sort() {
     });
 }
 
-/// Column `i` and column `j` of a page: the sum of the products of their deviations, and both norms.
+/// For two columns of a page: the sum of the products of their deviations, and the norms of both deviations.
 fn deviations(a: &[f64], b: &[f64]) -> (f64, f64, f64) {
     let mean = |line: &[f64]| line.iter().sum::<f64>() / line.len() as f64;
     let (p, q) = (mean(a), mean(b));
@@ -210,7 +210,7 @@ fn covariances_and_correlations_agree_with_plain_loops() {
         each_case(10, offset == 0.0, |what, s, _, x, _| {
             let mut x = x.clone();
             if x.dtype.is_float() {
-                // Sums of the reference are exact beside f32's error only.
+                // The rounding errors of the reference's sums are negligible only beside those of f32.
                 x.dtype = if offset == 0.0 { x.dtype } else { DType::F32 };
                 x.data.iter_mut().for_each(|v| *v += offset);
             }
@@ -256,7 +256,7 @@ fn running_integrals_agree_with_plain_loops() {
             (0..line.len()).map(|k| (sum += step(k), sum).1).collect::<Vec<f64>>()
         };
         let array = x.array(s);
-        // Halves and quarters are exact; integers mix with no f64.
+        // The arrays become f64, because halves and quarters are exact there and integers do not mix with f64 arrays.
         let array = if x.dtype.is_integer() { array.cast::<f64>() } else { array };
         let (shape, expected) = x.each(dim, n, |line| integral(line, &|k| k as f64));
         assert_array(what, &array.cumtrapz(dim), &shape, &expected, 0.0);
@@ -278,7 +278,7 @@ fn polynomials_and_grids_agree_with_plain_loops() {
         let horner = |v: f64| p.iter().skip(1).fold(p.first().copied().unwrap_or(0.0), |sum, c| sum * v + c);
         let terms = |v: f64| p.iter().fold(0.0, |sum, c: &f64| sum * v.abs() + c.abs());
         let array = x.array(s);
-        // Integers mix with no f64.
+        // Integers do not mix with f64 arrays.
         let array = if x.dtype.is_integer() { array.cast::<f64>() } else { array };
         let got = array.polyval(&s.from_slice(&p, p.len()).unwrap());
         assert_eq!(got.shape().unwrap(), array.shape().unwrap(), "{what}");
@@ -349,7 +349,7 @@ fn what_does_not_fit_is_an_error_that_names_method_and_line() {
     }
 }
 
-/// An array and the line that made it.
+/// An array, and the source line that recorded it.
 macro_rules! made {
     ($array:expr) => {
         (line!(), $array)

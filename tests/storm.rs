@@ -1,5 +1,5 @@
-//! A storm of losses: a device that is lost again and again under many sessions that run random programs, share,
-//! keep, cancel and close. No gather hangs, and each brings the right numbers or says that the device was lost.
+//! A device is lost again and again under many sessions that run random programs, share and keep values, cancel and
+//! close. No gather hangs, and each gives the right numbers or an error that says that the device was lost.
 //! `TIDEMILL_STORM_FIRST` and `TIDEMILL_STORM_ROUNDS` in the environment make a longer run of other rounds.
 
 mod common;
@@ -14,18 +14,18 @@ use std::time::Duration;
 use tidemill::testing::{Injection, rounds};
 use tidemill::{Array, Error, ErrorKind, Runtime, RuntimeBuilder, Session};
 
-/// After so long, a gather hangs.
+/// A gather that takes longer counts as hanging.
 const HANG: Duration = Duration::from_secs(60);
-/// Elements of what is kept and shared: more than is computed while recording.
+/// Elements of kept and shared arrays: more than those of arrays that are folded when recorded.
 const N: usize = 1000;
-/// Structures of the random programs, so that a GPU compiles few pipelines.
+/// The number of different random programs. It is small, so that a GPU compiles few pipelines.
 const STRUCTURES: usize = 5;
 
 fn number(name: &str, usual: u64) -> u64 {
     std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
 }
 
-/// What one task of a round does, with a session of its own or on one that it shares.
+/// Runs one task of a round, on a session of its own (`owns`) or on a shared one.
 async fn task(s: Session, seed: u64, shared: Array, owns: bool) -> Result<(), String> {
     let mut dice = Dice::new(seed);
     let structure = dice.below(STRUCTURES) as u64;
@@ -37,7 +37,8 @@ async fn task(s: Session, seed: u64, shared: Array, owns: bool) -> Result<(), St
         1 => Twist::Poison(dice.below(99)),
         _ => Twist::None,
     };
-    // Kept across all of it: on the device alone, or made of what another session made.
+    // These arrays are kept during the whole task. One is on the device only, the other depends on another session's
+    // array.
     let mine = s.from_vec((0..N).map(|i| i as f32).collect(), [N, 1]).map_err(|e| e.to_string())? + 1.0;
     let theirs = s.adopt(&shared).map_err(|e| e.to_string())? * 2.0;
     if dice.one_in(2) {
@@ -61,7 +62,7 @@ async fn task(s: Session, seed: u64, shared: Array, owns: bool) -> Result<(), St
     ended("what was shared", theirs.map(right))
 }
 
-/// It is right, or its device was lost.
+/// Checks that a result is right, or an error that says that the device was lost.
 fn ended(what: &str, result: Result<bool, Error>) -> Result<(), String> {
     match result {
         Ok(true) => Ok(()),
@@ -71,7 +72,7 @@ fn ended(what: &str, result: Result<bool, Error>) -> Result<(), String> {
     }
 }
 
-/// One round. Returns gathers that failed and values that were made again.
+/// Runs one round. Returns the number of gathers that failed and of values that were recomputed.
 fn round(what: &str, rt: &Runtime, seed: u64) -> [u64; 2] {
     let executor = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let home = rt.session("shares").open();
@@ -92,7 +93,7 @@ fn round(what: &str, rt: &Runtime, seed: u64) -> [u64; 2] {
         }
     }
     drop(shared);
-    // Between two losses the runtime computes.
+    // Between two losses, the runtime must complete some work.
     let works = async {
         for _ in 0..20 {
             match (&ramp * 2.0).sum(..).item::<f32>().await {
@@ -107,7 +108,7 @@ fn round(what: &str, rt: &Runtime, seed: u64) -> [u64; 2] {
     [stats.gathers_failed, stats.values_made_again]
 }
 
-/// The rounds of a device: other losses, budgets, segments and batches in flight in each.
+/// Runs the rounds for a device, each with other losses, budgets, segments and batches in flight.
 fn storm(device: &str, open: impl Fn(&dyn Fn(RuntimeBuilder) -> RuntimeBuilder) -> Option<Runtime>, rounds: u64) {
     let (first, rounds) = (number("TIDEMILL_STORM_FIRST", 0), number("TIDEMILL_STORM_ROUNDS", rounds));
     let mut seen = [0, 0];
@@ -124,7 +125,7 @@ fn storm(device: &str, open: impl Fn(&dyn Fn(RuntimeBuilder) -> RuntimeBuilder) 
         }
         if dice.one_in(3) {
             injection.slice_us = Some(5.0);
-            // What takes several batches gets through between two losses.
+            // Losses are farther apart, so that work of several batches can complete between two of them.
             injection.lose_device_every = injection.lose_device_every.map(|every| every + 10);
         }
         let (batches, tight) = (1 + dice.below(4) as u32, dice.one_in(3));

@@ -1,5 +1,5 @@
-//! The tour in ARCHITECTURE.md: the op that it follows is run and its story kept, and what it names is looked up, so
-//! that neither can rot. What docs/add-an-op.md names is looked up, too.
+//! Checks the tour in ARCHITECTURE.md: runs the op that it follows and compares the events with a snapshot, and looks
+//! up the functions, files and messages that it names. Looks up the names in docs/add-an-op.md, too.
 
 mod common;
 
@@ -19,12 +19,12 @@ fn read(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What stands between backticks on one line.
+/// ALL The texts between backticks, which do not go over the end of a line.
 fn quoted(text: &str) -> Vec<&str> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2)).collect()
 }
 
-/// Whether Rust text defines the function.
+/// Whether Rust source text defines a function of this name.
 fn defines(text: &str, name: &str) -> bool {
     text.match_indices(&format!("fn {name}"))
         .any(|(at, found)| !text[at + found.len()..].starts_with(|c: char| c.is_alphanumeric() || c == '_'))
@@ -42,14 +42,14 @@ fn variants<'t>(text: &'t str, name: &str) -> BTreeSet<&'t str> {
     body.lines().filter_map(named).collect()
 }
 
-/// The op of the tour.
+/// Records the op of the tour.
 fn product_and_sum(s: &Session) -> (Array, Array) {
     let x = s.from_slice(&[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0], [2, 3]).unwrap();
     let y = (&x * 2.0).sum(..);
     (x, y)
 }
 
-/// What every lane of a timeline shows of the op, in order, without times.
+/// The events of the op on every lane of a timeline, in order, without times.
 fn story(builder: RuntimeBuilder) -> Option<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("story.json");
@@ -82,7 +82,7 @@ fn story(builder: RuntimeBuilder) -> Option<String> {
         let mut shown: Vec<_> = events.iter().filter(|e| e["ph"] == "X" || e["ph"] == "i").filter(own).collect();
         shown.sort_by(|a, b| a["ts"].as_f64().unwrap().total_cmp(&b["ts"].as_f64().unwrap()));
         for event in shown {
-            // Which number a batch has, and which device it is, does not belong to the story.
+            // The numbers of batches and devices are left out of the story.
             let name = name(event);
             let what = if lane == "queue" { name.split(' ').next().unwrap() } else { &name };
             text.push_str(&format!("{lane}: {what}"));
@@ -92,11 +92,12 @@ fn story(builder: RuntimeBuilder) -> Option<String> {
             text.push('\n');
         }
     }
-    // The last segment holds drops alone. Where the ring hears of it together with the session's end, it is thrown away.
+    // The last segment holds only drops. If the ring receives it together with the session's end, it discards it, so
+    // the event is left out.
     Some(text.replace("scheduler: segment cut\nscheduler: session closed\n", "scheduler: session closed\n"))
 }
 
-/// The lines of some lanes.
+/// The lines of the story for some lanes.
 fn lanes(story: &str, names: &[&str]) -> Vec<String> {
     let wanted = |line: &&str| names.iter().any(|name| line.starts_with(name));
     story.lines().filter(wanted).map(str::to_owned).collect()
@@ -200,7 +201,7 @@ fn the_how_to_of_ops_names_files_that_exist_and_every_column_of_the_table() {
     for path in paths {
         assert!(root().join(path).exists(), "{path} does not exist");
     }
-    // The columns of a row, in order: what stands before braces, or before a rule's name.
+    // The names of the columns of a row, in order: each is the first word of a line.
     let columns = |row: &str| -> Vec<String> {
         let names = row.lines().skip(1).filter_map(|line| line.split_whitespace().next());
         names.take_while(|name| !name.starts_with('[') && !name.starts_with("```")).map(str::to_owned).collect()

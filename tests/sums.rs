@@ -27,7 +27,7 @@ fn exact_variance(x: &[f64]) -> f64 {
     let n = x.len() as f64;
     let sum = exact(x.iter().copied());
     let mean = sum.value() / n;
-    // What the mean lacks of the sum, over n.
+    // The rounding error of the mean is the rest of the sum, divided by n.
     let mut rest = sum;
     (0..x.len()).for_each(|_| rest.add(-mean));
     let mean_low = rest.value() / n;
@@ -36,17 +36,17 @@ fn exact_variance(x: &[f64]) -> f64 {
     squares.value() / (n - 1.0).max(1.0)
 }
 
-/// A line with its exact results, which every device and layout is held against.
+/// A line with its exact results, which the results of every device and layout must meet.
 struct Line {
-    /// In the dtype's own numbers.
+    /// The elements, as numbers that the dtype can hold.
     terms: Vec<f64>,
     sum: f64,
     /// The sum of the terms' magnitudes.
     size: f64,
     dot: f64,
     variance: f64,
-    /// Sums up to and with each term, from the first one on and from the last one on; and what each may be off by, in
-    /// units of the dtype's epsilon.
+    /// Running sums from the first term on, and from the last term on, each with its allowed error in units of the
+    /// dtype's epsilon.
     scans: [Vec<(f64, f64)>; 2],
 }
 
@@ -106,8 +106,8 @@ impl Case<'_> {
         self.lines[0].terms.len() as f64
     }
 
-    /// Asserts that results, a line each, are off by at most `scale (4 + log2 n) eps` times what the line's terms are in
-    /// all.
+    /// Asserts that the errors of results, one for each line, are at most `scale (4 + log2 n) eps` times the line's
+    /// size. `of` gives the expected result of a line, and its size.
     fn within(&self, name: &str, got: &[f64], scale: f64, of: impl Fn(&Line) -> (f64, f64)) {
         let bound = scale * (4.0 + self.n().log2()) * self.eps;
         assert_eq!(got.len(), self.lines.len(), "{name} of {}", self.what);
@@ -162,7 +162,7 @@ fn check_lines<T: Element>(
 ) {
     for (kind, line) in lines(n) {
         let line: Vec<T> = line.into_iter().map(&of).collect();
-        // Lines that differ: the later ones are turned round by some places.
+        // The later lines are the first one, rotated by some places.
         let all: Vec<Vec<T>> = (0..3).map(|k| [&line[k * 5 % n..], &line[..k * 5 % n]].concat()).collect();
         let lines: Vec<Line> = all.iter().map(|line| Line::new(line.iter().map(|&x| back(x)).collect())).collect();
         for (layout, dim) in LAYOUTS {
@@ -172,7 +172,8 @@ fn check_lines<T: Element>(
                 _ => ((0..n * count).map(|at| all[at % count][at / count]).collect(), [count, n]),
             };
             for (device, s) in runtimes {
-                // Only tiny arrays are folded: the short form runs the others with folding off alone.
+                // Only tiny arrays are folded when recorded. The short form runs larger ones on the device without
+                // folding only.
                 if rounds(n > 64 && device == "host, fold 64", false) {
                     continue;
                 }
@@ -184,7 +185,7 @@ fn check_lines<T: Element>(
     }
 }
 
-/// Around every limit by which devices cut lines, and some beyond.
+/// Lengths around every limit at which devices cut lines, and some larger ones.
 const LENGTHS: [usize; 22] =
     [1, 2, 3, 7, 8, 9, 15, 16, 17, 33, 64, 65, 127, 129, 255, 257, 1000, 1025, 4095, 4096, 4097, 5000];
 
@@ -239,14 +240,14 @@ fn long_lines_are_within_their_bounds() {
         let last = x.cumsum(0).slice(n - 1..n);
         for (name, got) in [("sum", x.sum(..)), ("cumsum", last), ("norm", x.norm(..) * expected.sqrt())] {
             let off = (values(&got)[0] / if name == "norm" { 0.1f64.sqrt() } else { 1.0 } - expected).abs();
-            // The square root of a tenth is not that of the single nearest to it.
+            // The square root of the f32 nearest to a tenth differs from that of a tenth, so the bound is doubled.
             let bound = if name == "norm" { bound * 2.0 } else { bound };
             assert!(off <= bound, "{name} of {n} tenths on the {device}: {}", off / bound);
         }
     }
 }
 
-/// A whole matrix, over both of its dimensions at once and in a kernel with the mean.
+/// Takes the deviation of a whole matrix over both dimensions, alone and in a kernel with the mean.
 #[test]
 fn the_deviation_of_an_offset_picture_is_exact_to_the_last_places() {
     for (device, rt) in runtimes() {
@@ -276,7 +277,7 @@ fn norms_neither_overflow_nor_vanish_and_pass_infinity_and_nan_on() {
             let root = (n as f64).sqrt();
             for size in [1e-37f32, 3e-30, 1e-17, 1e-16, 1.0, 1e14, 2e14, 3e30, 1e36] {
                 near(norm(&vec![size; n]), size as f64 * root);
-                // Beside one that is far greater or smaller.
+                // Beside one element that is far greater or smaller than the others.
                 let mut mixed = vec![size; n];
                 mixed[n / 2] = 1.0;
                 near(norm(&mixed), ((n as f64 - 1.0) * (size as f64).powi(2) + 1.0).sqrt());

@@ -1,4 +1,4 @@
-//! The example `train`, in a few passes: it learns, and to the same bits each time.
+//! Runs the example `train` for a few passes: it learns, and gives the same bits each time.
 
 mod common;
 #[path = "../examples/train/model.rs"]
@@ -10,10 +10,10 @@ use std::path::Path;
 use tidemill::testing::rounds;
 use tidemill::{Runtime, Session};
 
-/// How a model and what it learns by begin.
+/// Makes a model and its optimiser.
 type Learner = fn(&Session) -> (Model, Optimiser);
 
-/// The losses of so many passes, and the share of unseen digits that is recognised in the end.
+/// The losses of `passes` passes through `count` digits, and the share of unseen digits that is recognised in the end.
 fn trained(rt: &Runtime, (passes, count): (usize, usize), learner: Learner) -> (Vec<f32>, f64) {
     let s = rt.session("train").seed(5).open();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/data/digits.csv");

@@ -1,4 +1,4 @@
-//! Uploads: users fill memory that the GPU copies from, and nobody copies the elements on the host.
+//! Uploads: users fill memory from which the GPU copies, and the elements are not copied on the host.
 
 mod common;
 
@@ -107,7 +107,7 @@ fn memory_is_not_filled_again_before_its_copy_is_done() {
             .map(|k| {
                 let mut writer = s.upload::<f32>([N / 4, 1]).unwrap();
                 writer.as_mut_slice().fill(k as f32);
-                // The array is gone before its batch runs.
+                // The array is dropped before its batch runs.
                 let sum = writer.finish().sum(..).item::<f32>();
                 s.flush();
                 sum
@@ -124,7 +124,7 @@ fn memory_is_not_filled_again_before_its_copy_is_done() {
 fn a_full_ring_leaves_host_memory_and_the_same_values() {
     let Some(rt) = gpu(|b| b) else { return };
     let s = rt.session("full").open();
-    // More than any ring holds, of which nothing is touched: writers that wait.
+    // These writers take more memory than the upload ring has. They are never written.
     let hoard: Vec<_> = (0..40).map(|_| s.upload::<f32>([16 << 20, 1]).unwrap()).collect();
     let ((), stats) = counted(&rt, || {
         let mut writer = s.upload::<f32>([16 << 20, 1]).unwrap();
@@ -181,7 +181,7 @@ fn a_lost_device_leaves_what_was_written() {
     let s = rt.session("lost").open();
     let x = filled(&s);
     let first = wait(x.sum(..).item::<f32>()).unwrap();
-    // The batch with the loss, and what is computed of the same memory by the device that took its place.
+    // The batch during which the device is lost gives the right sum, and so does the device that takes its place.
     assert_eq!(wait((&x * 1.0).sum(..).item::<f32>()).unwrap(), first);
     assert_eq!(bits(&x)[9], value(9).to_bits());
 }
@@ -198,14 +198,14 @@ fn what_users_fill_counts_against_the_budget_until_they_let_go_of_it() {
             assert_eq!((error.kind(), error.op()), (ErrorKind::OutOfMemory, Some("upload")), "{error}");
             assert!(error.location().is_some() && error.message().contains("budget"), "{error}");
         };
-        // It can never fit.
+        // This could never fit.
         refused(256 * MIB);
         for _ in 0..3 {
             let mut writer = s.upload::<f32>([10 * MIB, 1]).unwrap();
             writer.as_mut_slice().fill(0.5);
             refused(10 * MIB);
             let x = writer.finish();
-            // It is computed on within the same budget: what it takes is not counted twice.
+            // Ops on the array fit the same budget, because its memory is not counted twice.
             assert_eq!(wait((&x * 2.0).slice((0..MIB as i64, ..)).sum(..).item::<f32>()).unwrap(), MIB as f32);
             assert_eq!(wait(x.slice((5..7, ..)).gather::<f32>()).unwrap().as_slice(), [0.5, 0.5]);
             refused(10 * MIB);
@@ -239,7 +239,7 @@ fn what_writers_hold_leaves_others_room_to_compute() {
 fn what_the_program_brought_takes_nothing_of_the_hosts_budget() {
     let rt = Runtime::builder().device("host").host_budget(8 << 20).start_blocking().unwrap();
     let s = rt.session("brought").open();
-    // 16 MiB each: the host reads them where they lie.
+    // These take 16 MiB each, and the host reads them in place.
     let n = 4 << 20;
     let (a, b) = (vec![1.5f32; n], (0..n).map(|i| (i % 7) as f32).collect::<Vec<f32>>());
     let (x, y) = (s.from_vec(a, [n, 1]).unwrap(), s.from_vec(b, [n, 1]).unwrap());
@@ -247,7 +247,7 @@ fn what_the_program_brought_takes_nothing_of_the_hosts_budget() {
         assert_eq!(wait((&x - &y).max_over(..).item::<f32>()).unwrap(), 1.5);
         assert_eq!(wait((&x * &y).slice((6..8, ..)).gather::<f32>()).unwrap().as_slice(), [9.0, 0.0]);
     }
-    // What it makes is its own, and must fit; nothing is written over what the program holds.
+    // The result needs memory of its own, which must fit, because the program's memory is never overwritten.
     let error = wait((&x * 2.0).eval()).unwrap_err();
     assert_eq!((error.kind(), error.op()), (ErrorKind::OutOfMemory, Some("mul")), "{error}");
     let small = s.from_vec(vec![1.0f32; 1 << 20], [1 << 20, 1]).unwrap();
@@ -257,7 +257,7 @@ fn what_the_program_brought_takes_nothing_of_the_hosts_budget() {
     assert!(rt.stats().bytes_resident_peak <= 8 << 20, "{}", rt.stats());
 }
 
-/// A part of elements that others hold, too.
+/// A part of a shared vector.
 struct Part<T>(Arc<Vec<T>>, std::ops::Range<usize>);
 
 impl<T> AsRef<[T]> for Part<T> {
@@ -271,7 +271,7 @@ fn an_owners_elements_are_read_where_they_lie_whatever_their_type_and_alignment(
     fn check<T: Element + PartialEq + std::fmt::Debug>(rt: &Runtime, of: impl Fn(usize) -> T) {
         let s = rt.session("shared").open();
         let all: Arc<Vec<T>> = Arc::new((0..300 * 300 + 2).map(of).collect());
-        // From the second element on: aligned as an element is, no more.
+        // The part begins at the second element, so it has the alignment of an element only.
         let x = s.from_shared::<T>(Part(all.clone(), 1..300 * 300 + 1), [300, 300]).unwrap();
         let again = wait(x.t().t().reshape([300 * 300, 1]).slice((10..89_000, ..)).gather::<T>()).unwrap();
         assert!(again.iter().eq(all[11..89_001].iter()), "{}", T::DTYPE);
@@ -293,13 +293,13 @@ fn an_owners_elements_are_read_where_they_lie_whatever_their_type_and_alignment(
 fn what_an_owner_shares_takes_nothing_of_the_hosts_budget_and_is_never_written() {
     let rt = Runtime::builder().device("host").host_budget(8 << 20).start_blocking().unwrap();
     let s = rt.session("shared").open();
-    // 16 MiB, beside 8 MiB of budget.
+    // This takes 16 MiB, twice the budget.
     let all: Arc<[f32]> = (0..4 << 20).map(|i| (i % 7) as f32).collect();
     let x = s.from_shared(all.clone(), [4 << 20, 1]).unwrap();
     assert_eq!(wait(x.max_over(..).item::<f32>()).unwrap(), 6.0);
-    // Nothing on the way there has copied them.
+    // The elements were not copied.
     assert_eq!(wait(x.gather_view::<f32>()).unwrap().as_ptr(), all.as_ptr());
-    // An array that nobody else holds is changed in place, but not where it is somebody else's memory.
+    // An array with one handle is changed in place, but not if its memory belongs to an owner outside of the runtime.
     let part: Arc<[f32]> = Arc::from(&all[..1 << 19]);
     let mut y = s.from_shared(part.clone(), [1 << 19, 1]).unwrap();
     for k in 0..3 {
@@ -320,7 +320,7 @@ fn an_owner_is_let_go_of_when_nothing_reads_it_any_more() {
         assert_eq!(Arc::strong_count(&all), 2, "it is still to be read");
         assert_eq!(wait(doubled.slice((9..10, ..)).item::<f32>()).unwrap(), value(9) * 2.0);
         drop(doubled);
-        // What the session lets go of is heard of when it next awaits something.
+        // The runtime learns of dropped handles when the session awaits its next result.
         let gone = (0..10_000).any(|_| {
             wait(s.full(1.0f32, [100, 100]).eval()).unwrap();
             Arc::strong_count(&all) == 1
@@ -329,7 +329,7 @@ fn an_owner_is_let_go_of_when_nothing_reads_it_any_more() {
     }
 }
 
-/// 4 MiB each, of 8 MiB.
+/// The elements of a writer of 4 MiB, half of the budget.
 const HALF: usize = 1 << 20;
 
 fn half_full() -> (Runtime, Session) {
@@ -357,7 +357,7 @@ fn who_awaits_a_writer_gets_it_when_others_have_let_go() {
     let sum = (&x * 0.5).sum(..).item::<f32>();
     drop(x);
     assert_eq!(wait(sum).unwrap(), HALF as f32);
-    // The last that read it is done, and the tape that let go of it was cut.
+    // The last op that read the array is done, and the tape with the drop of its handle was cut.
     let mut third = wait(third).unwrap();
     assert!(is_pending(&mut fourth), "first come, first served");
     third.write(&[7.0]).unwrap();
@@ -369,7 +369,7 @@ fn who_awaits_a_writer_gets_it_when_others_have_let_go() {
 #[test]
 fn tasks_of_one_thread_share_what_writers_may_hold() {
     let (_rt, s) = half_full();
-    // All at once on one thread: whoever waits must not hold those who would give memory back.
+    // All tasks run on one thread, so a task that waits must not block those that will free memory.
     let frame = async |k: usize| {
         let mut writer = s.upload_async::<f32>([HALF, 1]).await.unwrap();
         writer.as_mut_slice().fill(k as f32);
@@ -391,7 +391,7 @@ fn a_writer_that_can_never_come_is_an_error() {
     assert_eq!(kind(wait(s.upload_async::<f32>([3 * HALF, 1]))), ErrorKind::OutOfMemory);
     assert_eq!(kind(wait(s.upload_async::<f32>([usize::MAX, 2]))), ErrorKind::TooLarge);
     let held: Vec<_> = (0..2).map(|_| s.upload::<f32>([HALF, 1]).unwrap()).collect();
-    // Dropped, it gives nothing away and holds nobody up.
+    // A dropped request takes no memory, and does not delay other requests.
     let mut dropped = Box::pin(s.upload_async::<f32>([2 * HALF, 1]));
     assert!(is_pending(&mut dropped));
     let other = rt.session("closes").open();
@@ -417,7 +417,7 @@ fn what_a_session_has_not_computed_yet_gives_way_to_a_writer_that_waits() {
     let s = rt.session("accumulates").open();
     let mut sum = s.zeros::<f32>([LEN, 1]);
     for k in 0..40 {
-        // Nothing is demanded: what was brought before is held by the sum, which nobody has computed.
+        // No value is demanded: the earlier uploads are held by the sum, which is not computed yet.
         let mut writer = if k % 2 == 0 {
             s.upload::<f32>([LEN, 1]).unwrap()
         } else {
@@ -429,7 +429,7 @@ fn what_a_session_has_not_computed_yet_gives_way_to_a_writer_that_waits() {
     assert_eq!(wait(sum.slice((7, 0)).item::<f32>()).unwrap(), 40.0);
 }
 
-/// However slow the device is: no clock says that nothing will be given back.
+/// A blocked writer does not give up after some time, however slow the device is.
 #[test]
 fn a_writer_that_blocks_waits_while_its_sessions_work_is_under_way() {
     let hold = Arc::new(Hold::default());
@@ -441,7 +441,7 @@ fn a_writer_that_blocks_waits_while_its_sessions_work_is_under_way() {
         writer.as_mut_slice().fill(1.0);
         writer.finish().sum(..).item::<f32>()
     };
-    // Both fill what writers may give out.
+    // The two sums together use all memory that writers may have.
     let sums: Vec<_> = (0..2).map(sum).collect();
     std::thread::scope(|scope| {
         let third = scope.spawn(|| s.upload::<f32>([N, 1]).map(drop));

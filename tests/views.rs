@@ -1,11 +1,11 @@
-//! Programs of finite differences: shifted views, slices that are assigned, boundaries. Their numbers are those of plain
-//! loops, a step takes few kernels, and the parts of a long loop are planned once.
+//! Programs of finite differences: shifted views, assigned slices, boundaries. Results are those of plain loops, a step
+//! takes few kernels, and the parts of a long loop are planned once.
 
 mod common;
 use common::{counted, session, unfolded, wait};
 use tidemill::{Array, DType, Session, Stats};
 
-/// Numbers without a pattern; whole ones, so that every order of addition is exact.
+/// Whole numbers without a pattern. Sums of them are exact in any order.
 fn numbers(elements: usize) -> Vec<f64> {
     (0..elements as u64).map(|k| ((k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) % 1000) as f64 - 500.0).collect()
 }
@@ -36,7 +36,7 @@ fn wave(s: &Session, (n, m): (usize, usize), steps: usize, dtype: DType) -> Arra
     ez
 }
 
-/// The same by plain loops.
+/// The same fields by plain loops.
 fn plain_wave((n, m): (usize, usize), steps: usize) -> Vec<f64> {
     let (mut ez, mut hx, mut hy) = (vec![0.0; n * m], vec![0.0; n * (m - 1)], vec![0.0; (n - 1) * m]);
     for step in 0..steps {
@@ -62,7 +62,8 @@ fn plain_wave((n, m): (usize, usize), steps: usize) -> Vec<f64> {
 fn a_wave_in_a_box_is_that_of_plain_loops_for_columns_of_any_height() {
     for (device, rt) in unfolded(|b| b) {
         let s = session(&rt);
-        // Few rows, a column a block, several blocks a column; more steps than f32 holds exactly are not taken.
+        // Columns of a few rows, of one block, and of several blocks. There are only so many steps that f32 holds the
+        // numbers exactly.
         for (n, m, dtype) in [(5, 9, DType::F64), (37, 41, DType::F32), (301, 12, DType::F64), (2050, 7, DType::F32)] {
             let ez = wave(&s, (n, m), 5, dtype);
             assert_eq!(values(&ez), plain_wave((n, m), 5), "{n} x {m} {dtype} on {device}");
@@ -131,7 +132,7 @@ fn shifts_around_the_edges_and_their_sums_are_those_of_plain_loops() {
 
 #[test]
 fn what_a_slice_leaves_out_is_not_touched_by_what_replaces_the_rest() {
-    // NaN outside of the slice stays there, and none gets in.
+    // NaN outside of the slice stays there, and none spreads into the slice.
     for (device, rt) in unfolded(|b| b) {
         let s = session(&rt);
         for (n, m) in [(300, 9), (7, 5), (1500, 4)] {
@@ -141,7 +142,7 @@ fn what_a_slice_leaves_out_is_not_touched_by_what_replaces_the_rest() {
             }
             let a = s.from_slice(&x, [n, m]).unwrap();
             let other = s.from_slice(&x[..(n - 2) * (m - 1)], [n - 2, m - 1]).unwrap();
-            // The base is computed, too, so that this is a select.
+            // The base is computed in the same kernel, so the assignment is a select.
             let base = &a * 2.0;
             let y = base.assign((1..n - 1, 1..m), a.slice((1..n - 1, 0..m - 1)) - &other);
             let z = y.assign((tidemill::step(.., 3), 2), 5.0) + 1.0;
@@ -178,27 +179,28 @@ fn one_element_that_is_set_in_each_step_of_a_loop_is_computed_with_the_rest() {
             expected[2 * n + step] += step as f64;
         }
         assert_eq!(values(&x), expected, "{device}");
-        // Some steps are one kernel: what one of them computes twice, the next would compute four times.
+        // A kernel holds few steps, because values that one step computes twice would be computed four times by the
+        // next.
         assert!((2..=steps as u64).contains(&did.kernels), "{device}: {did}");
     }
 }
 
-/// What a transposed operand is, where it is also indexed or expanded: not every plane of an operand's size is a transpose.
+/// A transposed operand that is also indexed or expanded is not read as a plain transpose, even if the sizes would fit.
 #[test]
 fn operands_that_are_transposed_and_indexed_are_read_element_by_element() {
     for (device, runtime) in unfolded(|b| b) {
         let session = session(&runtime);
         let plain: Vec<f32> = (0..300 * 70).map(|i| (i * 37 % 1009) as f32).collect();
         let a = session.from_slice(&plain, [300, 70]).unwrap() + 0.0;
-        // Rows of the transpose, chosen for each element.
+        // For each element, a row of the transpose is chosen.
         let choice: Vec<i32> = (0..70 * 300).map(|i| i * 11 % 70).collect();
         let chosen = a.t().take_along(0, &session.from_slice(&choice, [70, 300]).unwrap());
         let chosen = chosen.gather_blocking::<f32>().unwrap();
-        // Columns in another order, then transposed.
+        // The columns are reordered, and then transposed.
         let order: Vec<i32> = (0..70).map(|i| i * 29 % 70).collect();
         let reordered = a.take_dim(1, &session.from_slice(&order, [70, 1]).unwrap()).t();
         let reordered = reordered.gather_blocking::<f32>().unwrap();
-        // A column as a row beside a column: the space has as many elements as `wide`.
+        // A row and a column expand to a space with as many elements as `wide`.
         let wide = session.from_slice(&plain[..20_000], [200, 100]).unwrap() + 0.0;
         let x = session.from_slice(&plain[..100], [100, 1]).unwrap() + 0.0;
         let sums = (&x + wide.slice((.., 2..3)).t()).gather_blocking::<f32>().unwrap();

@@ -1,12 +1,12 @@
-//! A GPU that compiles what earlier runs needed before the program asks. A test binary of its own: it sets the folder in
-//! which the process keeps what it learns.
+//! Tests that a GPU compiles the pipelines of earlier runs before the program needs them. This is a test binary of its
+//! own, because it sets the folder of the process's cache.
 
 mod common;
 
 use common::{gpu, until, wait};
 use tidemill::{Result, Runtime};
 
-/// A program, on a runtime that warms up if told so: its sum, and the pipelines that it had to have compiled.
+/// Runs a program. Returns its results, and how many pipelines were compiled while it ran.
 fn run(rt: &Runtime) -> Result<(Vec<f32>, u64)> {
     let before = rt.stats();
     let s = rt.session("warm").seed(7).open();
@@ -29,7 +29,7 @@ fn a_second_run_finds_its_pipelines_compiled() {
     wait(rt.shutdown()).unwrap();
 
     let rt = start(0).unwrap();
-    assert_eq!(run(&rt).unwrap(), (first.clone(), compiled), "nobody asked for it");
+    assert_eq!(run(&rt).unwrap(), (first.clone(), compiled), "warm_up was not set");
     assert_eq!(rt.stats().pipelines_warmed, 0);
     wait(rt.shutdown()).unwrap();
 

@@ -1,4 +1,4 @@
-//! The timeline's *why* records: where a decision was made there is an instant with its reason and its numbers.
+//! The timeline's *why* records: each decision is an instant event with its reason and its numbers.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::path::Path;
 use tidemill::testing::Injection;
 use tidemill::{Array, Runtime, RuntimeBuilder};
 
-/// Runs a program with a timeline; what it left, by the instants' names and details.
+/// Runs a program with a timeline. Returns the names and details of the timeline's instant events.
 fn reasons(
     set: impl FnOnce(RuntimeBuilder) -> RuntimeBuilder,
     program: impl FnOnce(&Runtime),
@@ -51,7 +51,7 @@ fn a_kernel_that_a_budget_cuts_says_which() {
         let s = session(rt);
         let x: Vec<Array> = (0..40).map(|i| s.from_vec(vec![i as f32; 500], [500, 1]).unwrap()).collect();
         let sum = x.iter().fold(s.zeros::<f32>([500, 1]), |sum, x| sum + x);
-        // The second time the plan is a known one.
+        // The second time, the plan comes from the cache.
         for _ in 0..2 {
             assert_eq!(wait((&sum + 1.0).gather::<f32>()).unwrap().into_vec(), vec![781.0; 500]);
         }
@@ -70,7 +70,7 @@ fn what_leaves_a_full_device_says_who_wanted_its_memory() {
     let mut evictions = 0;
     let program = |rt: &Runtime| {
         let s = session(rt);
-        // Sixteen values of 2 MB on a device of 8.
+        // Sixteen values of 2 MB on a device with a budget of 8 MB.
         let held: Vec<Array> = (0..16).map(|i| s.rand::<f32>([1 << 19, 1]) + f64::from(i)).collect();
         held.iter().for_each(|x| wait(x.eval()).unwrap());
         for (i, x) in held.iter().enumerate() {

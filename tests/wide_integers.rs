@@ -1,4 +1,4 @@
-//! `i64` beside f64: every result is that of exact arithmetic, rounded half away from zero and saturated.
+//! Tests `i64` beside f64: every result is that of exact arithmetic, rounded half away from zero and saturated.
 
 mod common;
 use common::{runtimes, session, wait};
@@ -14,12 +14,12 @@ fn numbers_of(mut bits: u64) -> impl FnMut() -> u64 {
     }
 }
 
-/// `i64` with f64, by exact arithmetic: rounded half away from zero, saturated.
+/// The result of an op on an `i64` and an f64 by exact arithmetic, rounded half away from zero and saturated.
 fn exact(op: &str, x: i64, c: f64) -> i64 {
     if c.is_nan() {
         return 0;
     }
-    // Quarters, so that fractions of a half are seen; far out, a bound that saturates as everything beyond does.
+    // Numbers are counted in quarters, so that rounding sees halves. Numbers beyond 1e20 saturate as 1e20 does.
     let quarters = |c: f64| (c.clamp(-1e20, 1e20) * 4.0) as i128;
     let total = match op {
         "x+c" => x as i128 * 4 + quarters(c),
@@ -63,7 +63,7 @@ fn i64_beside_numbers_of_f64_is_exact_and_compares_as_the_numbers_do() {
         let s = session(&rt);
         let x = s.from_slice(&xs, [xs.len(), 1]).unwrap();
         for c in numbers {
-            // As a number, and as an array of one element, which is known when the op is recorded, or is not.
+            // The f64 is a Rust number, or an array of one element.
             for array in [false, true] {
                 let one = s.scalar(c);
                 let o = || if array { tidemill::Operand::from(&one) } else { tidemill::Operand::from(c) };
@@ -107,11 +107,11 @@ fn i64_beside_numbers_of_f64_is_exact_and_compares_as_the_numbers_do() {
         let clamped = x.clamp(-2.5, 2.4);
         let wanted: Vec<i64> = xs.iter().map(|x| (*x).clamp(-3, 2)).collect();
         assert_eq!(wait(clamped.gather::<i64>()).unwrap().as_slice(), wanted);
-        // Bounds that are not known, and one that is none.
+        // The bounds are arrays, and one of them is NaN.
         let (low, high) = (s.scalar(-2.5), s.scalar(f64::NAN) * s.scalar(1.0));
         let wanted: Vec<i64> = xs.iter().map(|x| (*x).max(-3)).collect();
         assert_eq!(wait(x.clamp(&low, &high).gather::<i64>()).unwrap().as_slice(), wanted, "{device}");
-        // Compared element by element, where f64 would take neighbours for equal.
+        // The comparison is exact, while in f64 some different elements would be equal.
         let near = s.from_slice(&xs.map(|x| x as f64), [xs.len(), 1]).unwrap();
         let exact = |is: fn(&i128, &i128) -> bool| xs.map(|x| is(&(x as i128), &(x as f64 as i128)));
         for (what, got, wanted) in [
@@ -139,7 +139,7 @@ fn remainders_of_i64_and_numbers_of_f64_are_exact() {
     let mut random = numbers_of(11);
     let mut xs = vec![0, 1, -1, 2, -2, 7, -7, 1 << 53, (1 << 53) + 1, -(1 << 53) - 1, i64::MAX, i64::MIN, i64::MIN + 1];
     xs.extend((0..40).map(|i| random() as i64 >> i));
-    // A number is count / 2^shift.
+    // Each number is `count / 2^shift`.
     let mut numbers =
         vec![(1i128, 1u32), (-1, 1), (5, 1), (-5, 1), (1, 2), (3, 2), (-3, 2), (21, 3), (-(1i128 << 53) + 1, 20)];
     numbers.extend((0..24).map(|i| ((random() as i64 >> 11 | 1) as i128, i + 1)));
@@ -214,7 +214,7 @@ fn native_sums_of_narrower_integers_saturate_at_the_end_too() {
     let large = 2_000_000_000;
     for (device, rt) in runtimes() {
         let s = session(&rt);
-        // Short and long: what is folded in host memory, and what a kernel adds up.
+        // The short sum is folded when it is recorded, the long one is added up by a kernel.
         for zeros in [0, 5000] {
             let sum = |ends: &[i32]| {
                 let mut data = ends.to_vec();
@@ -230,7 +230,7 @@ fn native_sums_of_narrower_integers_saturate_at_the_end_too() {
     }
 }
 
-/// `num / den`, rounded half away from zero and saturated; `None` where 128 bits do not hold it.
+/// `num / den`, rounded half away from zero and saturated; `None` if 128 bits do not hold the intermediate results.
 fn rounded(num: Option<i128>, den: i128) -> Option<i64> {
     let num = num.filter(|n| n.unsigned_abs() < 1 << 125)?;
     if den == 0 {
@@ -240,7 +240,7 @@ fn rounded(num: Option<i128>, den: i128) -> Option<i64> {
     Some((magnitude * num.signum() * den.signum()).clamp(i64::MIN as i128, i64::MAX as i128) as i64)
 }
 
-/// A number as a fraction of whole numbers; `None` where these are too large.
+/// A number as a fraction of whole numbers; `None` if these are too large.
 fn fraction(c: f64) -> Option<(i128, u32)> {
     let (mut scaled, mut shift) = (c, 0);
     while scaled.fract() != 0.0 {
@@ -272,7 +272,7 @@ fn products_and_quotients_of_i64_and_numbers_of_f64_are_exact() {
             for (i, &v) in xs.iter().enumerate() {
                 let (num, shift) = fraction(c).unwrap_or((if c > 0.0 { 1 << 110 } else { -(1 << 110) }, 0));
                 let far = if (v < 0) == (c < 0.0) { i64::MAX } else { i64::MIN };
-                // A denominator beyond 2^124 leaves nothing of a product, and everything of a quotient.
+                // With a denominator beyond 2^124, a product rounds to 0 and a quotient saturates.
                 let wanted = match shift {
                     0..=120 => rounded(num.checked_mul(v as i128), 1 << shift).unwrap_or(far),
                     _ => 0,
@@ -306,7 +306,7 @@ fn whole_numbers_of_f64_that_are_not_known_are_exact_beside_i64() {
         let x = s.from_slice(&xs, [xs.len(), 1]).unwrap();
         let of = |y: tidemill::Array| wait(y.gather::<i64>()).unwrap().into_vec();
         for c in [3.0, -3.0, 1.0, 2.0, 9e15] {
-            // Known to nobody before it is computed.
+            // The runtime does not know this value when the ops below are recorded.
             let number = s.full(c, [1000, 1]).max_over(..);
             let whole = c as i128;
             let all = |f: &dyn Fn(i128) -> i128| -> Vec<i64> {
@@ -373,7 +373,7 @@ fn whole_numbers_of_f64_are_as_those_of_i64_are() {
                 }
             }
         }
-        // Choices round what they put beside the array, and leave the array as it is.
+        // A select rounds the number beside the array, and does not change the array's elements.
         let chosen = |c: f64| wait(x.gt(i64::MIN).select(&x, c).gather::<i64>()).unwrap().into_vec();
         for (c, whole) in [(0.5, 1), (-2.5, -3), (f64::NAN, 0), (1e300, i64::MAX), (f64::NEG_INFINITY, i64::MIN)] {
             let wanted: Vec<i64> = xs.iter().map(|&v| if v > i64::MIN { v } else { whole }).collect();
@@ -400,13 +400,14 @@ fn all_that_32_bits_hold_is_a_range_to_draw_from() {
     }
 }
 
-/// Running sums and products of `$int` along both dimensions, forth and back, as a walk has them that saturates at
+/// Checks running sums and products of `$int` along both dimensions, forth and back, against a walk that saturates at
 /// each step.
 macro_rules! running_folds {
     ($int:ty, $session:expr, $device:expr) => {{
         let mut next = numbers_of(0x9e37_79b9_7f4a_7c15);
-        // Numbers that meet the ends often and leave them again; factors that turn, grow, meet an end exactly, and
-        // vanish. The more of them leave magnitudes as they are, the longer an end's parity matters.
+        // The terms of sums often reach the ends of the range and leave them again. The factors of products change the
+        // sign, grow, reach an end exactly, and become zero. Most are 1 or -1, so that a saturated product changes its
+        // sign many times before it grows again.
         let mut term = |_| {
             let bits = next();
             match bits % 8 {
@@ -437,7 +438,7 @@ macro_rules! running_folds {
             ("sum", &terms, <$int>::saturating_add as fn($int, $int) -> $int),
             ("product", &factors, <$int>::saturating_mul),
         ] {
-            // Lines that a workgroup walks, and some that many walk together.
+            // Lines that one workgroup walks, and lines that many workgroups walk together.
             for (dims, dim) in [([2000, 3], 0), ([3, 2000], 1), ([70_001, 1], 0), ([2, 30_000], 1)] {
                 let (length, lines) = (dims[dim], dims[1 - dim]);
                 let data = &data[..length * lines];
@@ -479,7 +480,8 @@ fn running_sums_and_products_saturate_at_each_step_from_where_they_begin() {
     }
 }
 
-/// Long lines of other folds, which many workgroups walk: each alone, two in one kernel, and one of what another gives.
+/// Long lines of other scans, which many workgroups walk: each scan alone, two in one kernel, and a scan of another
+/// scan's result.
 #[test]
 fn long_running_folds_are_those_of_a_walk() {
     for (device, rt) in runtimes() {

@@ -1,9 +1,9 @@
-//! What each workload of `benches/peers` runs and moves, on the host and on Mesa's software GPU: kernels, dispatches and
-//! bytes of one turn, as `tests/workloads.txt` has them. A fusion that is lost, or a pass too many, fails this test.
-//! `UPDATE_EXPECT=1` writes the file.
+//! Counts the kernels, dispatches and bytes of one turn of each workload of `benches/peers`, on the host and on Mesa's
+//! software GPU, and compares them with `tests/workloads.txt`. A fusion that is lost, or a pass too many, fails this
+//! test. `UPDATE_EXPECT=1` writes the file.
 
 mod common;
-// The bench uses all of them, this test a part.
+// The bench uses all of these items, this test some.
 #[allow(dead_code)]
 #[path = "../benches/peers/programs.rs"]
 mod programs;
@@ -17,7 +17,8 @@ use rows::{ROWS, Row};
 use std::fmt::Write;
 use tidemill::Runtime;
 
-/// The size of a row here: beyond the sizes at which kernels take a short way, in a moment on two cores.
+/// The size of a row in this test: so large that kernels take the same path as in the bench, and so small that two
+/// cores take a moment.
 fn size(row: &Row) -> usize {
     match row.name {
         "sum_all" | "sum_fast" | "sum_slow" | "var_fast" | "var_slow" | "argmax_slow" => 600,
@@ -36,7 +37,7 @@ fn counts(rt: &Runtime) -> String {
         let size = size(row);
         let session = rt.session(row.name).seed(1).open();
         let inputs = wait(programs::fill(&session, row, size)).unwrap();
-        // The first turn moves what lies on the host.
+        // The first turn moves data that lies on the host.
         wait(programs::turn(&session, &inputs, row, size)).unwrap();
         let (_, did) = counted(rt, || wait(programs::turn(&session, &inputs, row, size)).unwrap());
         let (kernels, dispatches, regions) = (did.kernels, did.dispatches, did.regions);

@@ -1,14 +1,14 @@
-//! Ordinary array work beside the libraries that a user would pick instead, in one run on one machine.
+//! Measures ordinary array work beside the libraries that a user could choose instead, in one run on one machine.
 //!
 //! `cargo bench --bench peers -- [--device gpu|host] [--quick yes] [--only ROW,ROW] [--python PROGRAM] [--rounds N]
 //! [--write FILE]`
 //!
-//! The rows are in `rows.rs`, their programs in `programs.rs`, and the same programs for PyTorch, JAX, CuPy and NumPy in
-//! `peers.py`. Each peer that can be imported there runs in a process of its own and waits. A round of a row measures
-//! Tidemill and each peer, one after the other; a figure is the median over all rounds. The
-//! bench computes one number from all outputs of a program (`programs::check`), `peers.py` does the same, and a row marks
-//! each peer whose number differs from Tidemill's. With `--write`, the bench writes its table into a page of the
-//! documentation, in place of the table that stands there.
+//! The rows are in `rows.rs`, their programs in `programs.rs`, and the same programs for PyTorch, JAX, CuPy and NumPy
+//! in `peers.py`. Each peer that can be imported runs in a process of its own and waits for requests. A round of a row
+//! measures Tidemill and each peer, one after the other; a figure is the median over all rounds. The bench computes one
+//! number from all outputs of a program (`programs::check`), `peers.py` does the same, and a row marks each peer whose
+//! number differs from Tidemill's. With `--write`, the bench writes its table into a page of the documentation, in
+//! place of the old table.
 
 mod page;
 mod peer;
@@ -30,18 +30,18 @@ const USAGE: &str =
 /// The options of the command line.
 struct Options {
     device: String,
-    /// Small arrays, to see whether all rows run.
+    /// Whether arrays are small, to see only whether all rows run.
     is_quick: bool,
     /// The rows that are measured; all if none is named.
     only: Vec<String>,
     python: String,
     rounds: usize,
-    /// The page that the table is written into.
+    /// The page into which the table is written.
     page: Option<String>,
 }
 
 impl Options {
-    /// Whether the run is for the sizes of a CPU.
+    /// Whether rows have their sizes for a CPU.
     fn is_host(&self) -> bool {
         self.device == "host"
     }
@@ -66,7 +66,7 @@ impl Measured {
 struct Figures {
     row: &'static Row,
     size: usize,
-    /// The weighted sum of the magnitudes of what the program computes.
+    /// The weighted sum of the magnitudes of the program's outputs.
     magnitude: f64,
     ours: Measured,
     /// Kernels and dispatches of one turn of the program, and pipelines that were compiled while it was measured.
@@ -180,7 +180,7 @@ async fn measure(
                 Some((_, measured)) => {
                     measured.times_ms.extend(theirs.times_ms);
                     if !agrees {
-                        // A number that differs once is what the row shows.
+                        // If a peer's number differs in one round, the row shows that number.
                         measured.check = theirs.check;
                     }
                 }
@@ -188,14 +188,14 @@ async fn measure(
             }
         }
     }
-    // `ours` takes one turn more in each round than it times.
+    // `ours` runs one turn more in each round than it times.
     result.counts = counts(&runtime.stats().since(&before), result.ours.times_ms.len() + options.rounds);
     Ok(result)
 }
 
-/// Times turns of Tidemill's program, for a third of a second and three turns at least.
+/// Times turns of Tidemill's program, for at least a third of a second and three turns.
 async fn ours(session: &Session, inputs: &Inputs, row: &Row, size: usize, measured: &mut Measured) -> Result<()> {
-    // The first turn of a round finds caches that the peers have filled with their own.
+    // The first turn of a round is not timed, because the peers have filled the caches with their own data.
     turn(session, inputs, row, size).await?;
     let begin = Instant::now();
     for turns in 0..200 {
@@ -209,7 +209,7 @@ async fn ours(session: &Session, inputs: &Inputs, row: &Row, size: usize, measur
     Ok(())
 }
 
-/// Products for half a second: an idle GPU runs at a fraction of its clock.
+/// Computes products for half a second, because an idle GPU runs at a fraction of its clock.
 async fn warm_up(session: &Session) -> Result<()> {
     let a: Array = session.rand::<f32>([4096, 4096]);
     let begin = Instant::now();
@@ -241,7 +241,8 @@ impl Figures {
 
     fn agrees(&self, theirs: &Measured) -> bool {
         let (ours, theirs) = (self.ours.check, theirs.check);
-        // Errors of single elements go both ways, and all but cancel in the sum.
+        // Errors of single elements have both signs, and nearly cancel in the sum, so a small part of the magnitudes is
+        // allowed.
         let least = 1e-6 * self.magnitude;
         (ours - theirs).abs() <= (self.row.tolerance * ours.abs().max(theirs.abs())).max(least)
     }

@@ -1,14 +1,14 @@
-//! Puts the table into a page of the documentation.
+//! Writes the table into a page of the documentation.
 
 use crate::peer::Peer;
 use crate::{Figures, shared};
 use std::fmt::Write;
 use tidemill::{Error, ErrorKind, Result};
 
-/// Replaces what stands between the marks of `section` in the page by the table, measured in so many rounds.
+/// Replaces the text between the marks of `section` in the page by the table. `rounds` is printed with it.
 ///
 /// # Errors
-/// `ErrorKind::Argument` where the page lacks the two marks, `ErrorKind::Io` where it cannot be read or written.
+/// `ErrorKind::Argument` if the page lacks the two marks, `ErrorKind::Io` if it cannot be read or written.
 pub fn write(
     page: &str,
     section: &str,
@@ -56,7 +56,7 @@ fn table(section: &str, rounds: usize, device: &str, peers: &[Peer], results: &[
     page
 }
 
-/// Three digits that count.
+/// Formats a time with three significant digits.
 fn digits(ms: f64) -> String {
     let places = (2 - ms.abs().max(1e-6).log10().floor() as i32).clamp(0, 4) as usize;
     format!("{ms:.places$}")

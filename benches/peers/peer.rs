@@ -10,7 +10,7 @@ pub struct Peer {
     pub name: String,
     /// The name with its version.
     pub title: String,
-    /// The day on which the peer was started, as its own clock says.
+    /// The date on which the peer was started, by its own clock.
     pub date: String,
     child: Child,
     to: ChildStdin,
@@ -26,7 +26,8 @@ impl Peer {
 
     fn start(python: &str, name: &str, is_host: bool) -> Option<Peer> {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/peers.py");
-        // Beside the sources, or where the program was carried to another machine, beside them there.
+        // The script is in the source tree. If the program was copied to another machine, it is looked for relative to
+        // the current folder.
         let script = if std::path::Path::new(script).exists() { script } else { "benches/peers/peers.py" };
         let mut child = Command::new(python)
             .args([script, name, if is_host { "cpu" } else { "gpu" }])
@@ -42,7 +43,7 @@ impl Peer {
         Some(peer)
     }
 
-    /// Measures one round of a row; `None` where the peer has no program for it, or failed.
+    /// Measures one round of a row. `None` if the peer has no program for it, or failed.
     pub fn ask(&mut self, row: &str, size: usize) -> Option<Measured> {
         writeln!(self.to, "{row} {size}").ok()?;
         self.to.flush().ok()?;
@@ -57,7 +58,7 @@ impl Peer {
         })
     }
 
-    /// The next line that is JSON; libraries print other things, too.
+    /// Reads the next line that is JSON. Libraries print other lines, too.
     fn line(&mut self) -> Option<Value> {
         loop {
             let mut line = String::new();
@@ -75,7 +76,7 @@ impl Peer {
 
 impl Drop for Peer {
     fn drop(&mut self) {
-        // The process may have ended by itself.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -151,7 +151,7 @@ def fdtd_start(n):
 
 
 def fdtd_step(e, hx, hy, sigma, step):
-    """In place where the library has that."""
+    """One step of the wave. It updates in place if the library can do that."""
     n, at = e.shape[0], e.shape[0] // 2 - 1
     if NAME == "jax":
         hx = hx - 0.5 * (e[1:, :] - e[:-1, :])
@@ -200,7 +200,8 @@ def written(x):
 
 
 def moved(x):
-    """A view in the order of its own memory. An op on a transposed array keeps its order, and moves nothing."""
+    """A copy of a view, with the elements in the view's order. (In NumPy and CuPy, the result of an op on a transposed
+    array has the order of that array's memory, so an op would move nothing.)"""
     if IS_TORCH:
         return (x.contiguous(),)
     return (x + 0.0,) if NAME == "jax" else (xp.ascontiguousarray(x),)
@@ -431,13 +432,13 @@ ROWS = {
 RANDOM = {"gbm256", "gbm_grad", "vol256", "randn", "image4k"}
 SIZED = RANDOM | {"tiny1000", "unfusable", "mandel100", "fdtd200"}
 WITH_A_NUMBER = SIZED - {"randn"} | {"pairs", "stencil100", "logreg20", "sum_all", "trip"}
-# Measured op by op: a compiler of whole programs would run them when it compiles.
+# Rows that are measured op by op: a compiler of whole programs would compute them at compile time.
 EAGER = {"tiny1000", "unfusable"}
 COMPILED_BY_TORCH = {"chain", "chain_grad", "net_grad", "logreg_grad", "chain_f64", "add", "image4k", "softmax_fast", "softmax_slow", "blur9", "pairs", "transpose"}
 
 
 def program_of(row):
-    """The row's program, compiled where the library compiles."""
+    """The row's program, compiled if the library compiles."""
     run = ROWS[row][1]
     if NAME == "jax" and row in EAGER:
         raise KeyError(row)
@@ -471,7 +472,7 @@ KEPT = {}
 
 
 def measure(row, size):
-    """Times of turns for a third of a second, three at least, and the number of the row."""
+    """Times turns for a third of a second, at least three. Returns the times, and the check value of the row."""
     if (row, size) not in KEPT:
         KEPT.clear()
         gc.collect()

@@ -11,30 +11,30 @@ pub struct Inputs {
     pub host: Vec<f32>,
 }
 
-/// Records a program; nothing has run when it returns.
+/// Records a program without running it.
 pub type Program = fn(&Session, &Inputs, usize) -> Result<Vec<Array>>;
 
 /// When the clock of a turn stops.
 #[derive(Clone, Copy)]
 pub enum Ends {
-    /// All outputs are computed, and stay where they are.
+    /// All outputs are computed, and stay on the device.
     OnTheDevice,
     /// The first output is one number, and the program has it.
     WithANumber,
-    /// All of the first output is in the program's memory.
+    /// All elements of the first output are in the program's memory.
     WithTheWhole,
 }
 
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
-/// The numbers that all peers make: spread evenly over [-0.5, 0.5) and in no order.
+/// The numbers that all peers use as inputs: spread evenly over [-0.5, 0.5), not sorted.
 fn even(session: &Session, shape: &[usize]) -> Array {
     let n: usize = shape.iter().product();
     let x = session.arange(1.0f64, (n + 1) as f64, 1.0) * GOLDEN;
     (&x - x.floor() - 0.5).reshape(shape)
 }
 
-/// Makes the inputs of a row, and waits until they are there.
+/// Makes the inputs of a row, and waits until they are computed.
 pub async fn fill(session: &Session, row: &Row, size: usize) -> Result<Inputs> {
     let mut inputs = Inputs::default();
     for input in (row.inputs)(size) {
@@ -56,11 +56,11 @@ pub async fn fill(session: &Session, row: &Row, size: usize) -> Result<Inputs> {
     Ok(inputs)
 }
 
-/// Runs the program of a row once, to the end of what it computes.
+/// Runs the program of a row once, until the row's clock stops.
 pub async fn turn(session: &Session, inputs: &Inputs, row: &Row, size: usize) -> Result<()> {
     let outputs = (row.program)(session, inputs, size)?;
     match row.ends {
-        // All are asked for before the first is awaited, as peers are synchronised once.
+        // All outputs are demanded before the first is awaited, because the peers synchronise once, too.
         Ends::OnTheDevice => {
             futures::future::try_join_all(outputs.iter().map(Array::eval)).await?;
         }
@@ -74,8 +74,8 @@ pub async fn turn(session: &Session, inputs: &Inputs, row: &Row, size: usize) ->
     Ok(())
 }
 
-/// The number of a row: its outputs, each weighted by a number that grows from 0 to 1 along the array, and added. Beside
-/// it, the same of their magnitudes.
+/// The check value of a row: the sum of all elements of its outputs, with weights that grow from 0 to 1 along each
+/// array. Also returns the same sum of the magnitudes.
 pub async fn check(session: &Session, inputs: &Inputs, row: &Row, size: usize) -> Result<(f64, f64)> {
     let (mut total, mut magnitude) = (0.0, 0.0);
     for output in (row.program)(session, inputs, size)? {

@@ -1,21 +1,21 @@
-//! The rows of the table: what is measured, on arrays of which size, and what Tidemill promises of it.
+//! The rows of the table: the workloads, the sizes of their arrays, and Tidemill's goals.
 
 use crate::programs::{self as p, Ends, Program};
 
-/// One row. Its program, for arrays of `size`, is `program`; `inputs` are made before, and not timed.
+/// One row. `inputs` are made before the measurement, and are not timed.
 pub struct Row {
     pub name: &'static str,
     /// The description of the workload that the page prints.
     pub what: &'static str,
-    /// Sizes on a GPU and on a CPU; a row with none is left out there.
+    /// The sizes on a GPU. A row without sizes is left out there. Likewise for `host`, a CPU.
     pub gpu: &'static [usize],
     pub host: &'static [usize],
     /// The size of a quick run.
     pub quick: usize,
-    /// Tidemill's time over the best peer's that is aimed at.
+    /// The goal for Tidemill's time divided by the best peer's.
     pub goal: f64,
-    /// How far the numbers of a row may be apart, relatively: above a millionth of the sum of magnitudes where random
-    /// numbers differ between libraries, or rounding goes one way.
+    /// The largest relative difference between the check values of a row. It is large for rows whose random numbers
+    /// differ between libraries, or whose rounding errors all have one sign.
     pub tolerance: f64,
     pub inputs: fn(usize) -> Vec<Input>,
     pub program: Program,
@@ -27,12 +27,12 @@ pub enum Input {
     /// `fract((i + 1) * 0.618…) - 0.5` in f32 or f64, of this shape (column-major).
     Even(Vec<usize>),
     EvenF64(Vec<usize>),
-    /// Places in an array of so many elements, `count` of them.
+    /// `count` indices into an array of `of` elements.
     Places {
         count: usize,
         of: usize,
     },
-    /// As `Even`, in the program's own memory.
+    /// As `Even`, but in the program's own memory.
     Host(usize),
 }
 use Input::{Even, EvenF64, Host, Places};

@@ -1,11 +1,11 @@
-//! A GPU by wgpu alone, with hand-written WGSL: the peer of what Tidemill makes of the same GPU.
+//! A GPU through wgpu alone, with hand-written WGSL, as a peer for Tidemill on the same GPU.
 //!
-//! In: an adapter's number and sizes. Out: what its memory gives at best to a kernel (a plain `vec4` copy), and what
-//! the driver takes at least for a tiny kernel and its result; both checked to have computed.
+//! In: an adapter's number and sizes. Out: the bandwidth of a plain `vec4` copy kernel, and the time of a tiny kernel
+//! and the readback of its result. Both results are checked.
 
 use std::time::Instant;
 
-/// Copies in one submission, so that its fixed cost does not count.
+/// Copies in one submission, so that its fixed cost is negligible.
 const RUNS: u32 = 20;
 
 const COPY: &str = "
@@ -29,18 +29,18 @@ fn main(@builtin(global_invocation_id) at: vec3<u32>) {
 pub struct Raw {
     device: wgpu::Device,
     queue: wgpu::Queue,
-    /// What is bound at a time may be less than what a large array takes; bandwidth is the same.
+    /// The most bytes that can be bound at a time. A large array may have more, but the bandwidth is the same.
     bytes_max: u64,
 }
 
-/// A kernel and what it is bound to.
+/// A kernel and its bindings.
 struct Bound {
     pipeline: wgpu::ComputePipeline,
     group: wgpu::BindGroup,
 }
 
 impl Raw {
-    /// Opens an adapter; `None` where there is no such one.
+    /// Opens an adapter; `None` if there is none with this number.
     pub fn open(adapter: usize) -> Option<Raw> {
         let name = tidemill::adapters().into_iter().nth(adapter)?.name;
         let instance = wgpu::Instance::default();
@@ -78,7 +78,7 @@ impl Raw {
         Bound { pipeline, group }
     }
 
-    /// Gigabytes that a copy kernel reads and writes a second.
+    /// Gigabytes that a copy kernel reads and writes in a second.
     pub fn copy_gb_per_s(&self, bytes: u64) -> Option<f64> {
         let bytes = bytes.min(self.bytes_max) / 16 * 16;
         let from = self.buffer(bytes, wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST);
@@ -99,14 +99,14 @@ impl Raw {
             })
             .collect::<Option<_>>()?;
         assert!(self.read(&to, bytes - 4096, 4096)? == pattern, "the copy kernel did not copy");
-        // The first run has the cost of first touch.
+        // The first run includes the cost of touching memory for the first time.
         times.remove(0);
         times.sort_by(f64::total_cmp);
         Some(2.0 * bytes as f64 * f64::from(RUNS) / times[times.len() / 2] / 1e9)
     }
 
-    /// Microseconds from the recording of a kernel over 1000 numbers to one of them in host memory, in one submission:
-    /// what the driver takes for the shortest way there and back.
+    /// Microseconds from the recording of a kernel over 1000 numbers until one of them is in host memory, with one
+    /// submission. This is the driver's time for the shortest round trip.
     pub fn trip_us(&self, rounds: usize) -> Option<f64> {
         let numbers = self.buffer(4000, wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC);
         let back = self.buffer(4, wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ);

@@ -1,4 +1,4 @@
-//! A small HTTP/1.1 client: connections that stay open, a request at a time on each.
+//! A small HTTP/1.1 client with connections that stay open, each with one request at a time.
 
 use super::pricing::{Quote, Terms};
 use std::io;
@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::{Mutex, Semaphore};
 
-/// Open connections, of which a request takes one.
+/// A pool of open connections. A request uses one of them.
 #[derive(Clone)]
 pub struct Connections {
     idle: Arc<Mutex<Vec<TcpStream>>>,
@@ -29,7 +29,7 @@ impl Connections {
     /// Asks for a quote.
     ///
     /// # Errors
-    /// The connection fails, or what the server sends is not a valid answer.
+    /// The connection fails, or the server sends no valid answer.
     pub async fn post(&self, prices: &[f32], terms: Terms) -> io::Result<Quote> {
         let _place = self.count.acquire().await.map_err(io::Error::other)?;
         let stream = self.idle.lock().await.pop();

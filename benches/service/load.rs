@@ -1,4 +1,5 @@
-//! Callers: in a closed loop each waits for its answer, in an open one requests come at a pace whatever becomes of them.
+//! Load generators. In a closed loop each caller waits for its answer. In an open loop requests come at a fixed rate,
+//! answered or not.
 
 use super::shared::{quantile, resident_bytes};
 use std::sync::Arc;
@@ -10,9 +11,9 @@ use std::time::{Duration, Instant};
 pub enum Ended {
     /// The right answer came.
     Answered,
-    /// The error came that was due.
+    /// The expected error came.
     Refused,
-    /// The request was given up, by its time-out or on purpose.
+    /// The request was cancelled, by its time-out or on purpose.
     Dropped,
     /// A wrong answer or another error came.
     Wrong,
@@ -47,12 +48,12 @@ impl Measured {
         self.wrong += other.wrong;
     }
 
-    /// Answers a second.
+    /// Answers in a second, on average.
     pub fn throughput(&self) -> f64 {
         self.answers.len() as f64 / self.took.as_secs_f64().max(1e-9)
     }
 
-    /// The fewest answers in a whole second (or in the time there was, if that was shorter).
+    /// The fewest answers in a whole second (or in the whole run, if that was shorter).
     pub fn worst_second(&self) -> f64 {
         let seconds = self.took.as_secs();
         if seconds == 0 {
@@ -62,7 +63,7 @@ impl Measured {
         (0..seconds).map(of).min().unwrap_or(0) as f64
     }
 
-    /// The latency that this share of answers did not exceed, in milliseconds.
+    /// The latency in milliseconds that this share of answers did not exceed.
     pub fn latency_ms(&self, share: f64) -> f64 {
         let mut latencies: Vec<Duration> = self.answers.iter().map(|&(_, took)| took).collect();
         latencies.sort_unstable();
@@ -70,7 +71,7 @@ impl Measured {
     }
 }
 
-/// Lets so many callers, each with one request at a time, ask for this long.
+/// Runs a closed loop of `callers` callers, each with one request at a time, for this time.
 pub async fn closed<F>(callers: usize, time: Duration, request: impl Fn(u64) -> F + Send + Sync + 'static) -> Measured
 where
     F: Future<Output = Ended> + Send,
@@ -99,7 +100,7 @@ where
     all
 }
 
-/// Sends requests at a pace, and gives each up after `limit`.
+/// Runs an open loop: sends requests at a rate, and cancels each after `limit`.
 pub async fn open<F>(
     per_second: f64,
     time: Duration,
@@ -135,7 +136,7 @@ where
     all
 }
 
-/// The most memory that the process had while it was watched, in bytes.
+/// Watches the memory of the process, and keeps the greatest value in bytes.
 pub struct Peak {
     most: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,

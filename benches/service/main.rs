@@ -1,15 +1,15 @@
-//! The pricing service under load: what `examples/service` computes a request, beside the same program on ndarray.
+//! Measures the pricing of `examples/service` under load, beside the same program on ndarray.
 //!
 //! `cargo bench --bench service -- [--seconds N] [--device host|gpu|both] [--only PART]`
 //!
 //! Parts: `closed` (1, 16 and 256 callers that each wait for their answer), `open` (requests at half and at four fifths
-//! of that pace), `mixed` (10 % cancelled, 5 % with a price that the device finds to be wrong), `overload` (twice that
-//! pace, each request dropped after 250 ms), `weight` (a session of weight 8 beside 16 tasks that open a session a
-//! request), `http` (16 callers over the loopback). Answers are checked; figures are printed, not asserted.
+//! of that rate), `mixed` (10 % cancelled, 5 % with a price that the device finds to be wrong), `overload` (twice that
+//! rate, each request dropped after 250 ms), `weight` (a session of weight 8 beside 16 tasks that open a session for
+//! each request), `http` (16 callers over the loopback). Answers are checked; figures are printed, not asserted.
 //!
-//! Both programs run in one process, one after the other, on one executor, with the machine's cores each: ndarray's in
-//! `spawn_blocking`, a thread of the pool per request, as many at once as there are cores, since more only wait for each
-//! other.
+//! Both programs run in one process, one after the other, on one executor, and each may use all cores. That of ndarray
+//! runs each request in `spawn_blocking`, with as many requests at a time as there are cores, because more would only
+//! wait for each other.
 
 mod http;
 mod load;

@@ -1,4 +1,4 @@
-//! The parts of the bench, one a figure.
+//! The parts of the bench. Each prints one figure.
 
 use super::load::{self, Ended, Measured, Peak};
 use super::peer;
@@ -13,11 +13,11 @@ use tokio::sync::Semaphore;
 
 /// Options of a request's book.
 const OPTIONS: usize = 10_000;
-/// Books, so that answers differ.
+/// The number of different books, so that answers differ.
 const BOOKS: usize = 8;
 /// How long a request may take under overload.
 const LIMIT: Duration = Duration::from_millis(250);
-/// How many requests at once make a full load.
+/// The number of concurrent requests that make a full load.
 const FULL: usize = 256;
 
 struct Book {
@@ -54,7 +54,7 @@ fn ended(book: &Book, quote: Result<Quote, Error>) -> Ended {
     }
 }
 
-/// A runtime, its books, and what is measured with them.
+/// A runtime and the books that its requests price.
 pub struct Bench {
     runtime: Arc<Runtime>,
     books: Arc<Vec<Book>>,
@@ -117,7 +117,7 @@ impl Bench {
     pub async fn closed(&self) -> Result<(), Error> {
         println!("\nclosed loop       answers/s   p50 ms   p99 ms   ndarray/s   p50 ms   p99 ms    ratio");
         for callers in [1, 16, 256] {
-            // A B A B: what drifts on the machine meets both.
+            // The two programs alternate, so that slow changes of the machine's speed affect both.
             let (mut own, mut peer) = (Vec::new(), Vec::new());
             for _ in 0..2 {
                 own.push(load::closed(callers, self.time / 2, self.request()).await);
@@ -156,7 +156,7 @@ impl Bench {
         Ok(())
     }
 
-    /// A tenth of the requests is dropped on its way, and a twentieth holds a price of zero.
+    /// Measures a mix of requests: a tenth is dropped while in progress, and a twentieth has a price of zero.
     pub async fn mixed(&self) -> Result<(), Error> {
         let (runtime, books) = (self.runtime.clone(), self.books.clone());
         let request = move |n: u64| {
@@ -206,7 +206,7 @@ impl Bench {
         let full = checked(self.full(self.time).await)?.throughput();
         let at_full = watch.end();
         let watch = Peak::watch();
-        // Refused requests (the runtime's own bound) count as not answered, as late ones do.
+        // Requests that the runtime refuses count as not answered, as late ones do.
         let measured = load::open(full * 2.0, self.time.mul_f64(2.0), LIMIT, self.request()).await;
         let at_overload = watch.end();
         let after = self.lone(1).await?;
@@ -227,7 +227,7 @@ impl Bench {
         Ok(())
     }
 
-    /// The median latency of so many requests, each after a second of rest, in milliseconds.
+    /// The median latency of this many requests, each after a second of rest, in milliseconds.
     async fn lone(&self, requests: u64) -> Result<f64, Error> {
         let request = self.request();
         let mut measured = Measured::default();
@@ -242,7 +242,8 @@ impl Bench {
         Ok(measured.latency_ms(0.5))
     }
 
-    /// A session of weight 8 that always has four jobs outstanding, beside 16 callers that open a session a request.
+    /// Measures a session of weight 8 that always has four jobs in progress, beside 16 callers that open a session for
+    /// each request.
     pub async fn weight(&self) -> Result<(), Error> {
         const WEIGHT: u32 = 8;
         const OTHERS: usize = 16;
@@ -274,7 +275,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Over the loopback, with the service's own routes; ends the runtime.
+    /// Measures the service with its routes over the loopback, and ends the runtime.
     pub async fn http(self) -> Result<(), Error> {
         let Ok(runtime) = Arc::try_unwrap(self.runtime) else {
             return Err(Error::new(ErrorKind::Internal, "a part of the bench still holds the runtime"));
@@ -323,7 +324,7 @@ fn joined(parts: Vec<Measured>) -> Result<Measured, Error> {
     Ok(all)
 }
 
-/// A wrong answer ends the bench: nothing fast and wrong is reported.
+/// Ends the bench if an answer was wrong, so that no wrong computation is reported as fast.
 fn checked(measured: Measured) -> Result<Measured, Error> {
     match measured.wrong {
         0 => Ok(measured),

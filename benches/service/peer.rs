@@ -1,4 +1,5 @@
-//! The same program on ndarray, as one would write it there: an expression of arrays a line, `mapv` for functions.
+//! The same program on ndarray, in its usual style: each line is an expression of arrays, and functions go through
+//! `mapv`.
 
 use super::pricing::{Quote, Terms};
 use ndarray::{Array1, Zip};
@@ -6,7 +7,7 @@ use ndarray::{Array1, Zip};
 /// Prices a book, as `pricing::price` does.
 ///
 /// # Errors
-/// A text that says so, if a price is not positive.
+/// A text for the caller, if a price is not positive.
 pub fn price(prices: &Array1<f32>, terms: Terms) -> Result<Quote, String> {
     if !prices.iter().all(|&price| price > 0.0) {
         return Err("a price has to be positive".into());

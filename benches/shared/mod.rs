@@ -8,10 +8,10 @@ use std::fmt::Display;
 use std::process::ExitCode;
 use std::str::FromStr;
 
-/// Gives the name and the value of each option of the command line to `set`, but for the `--bench` that Cargo adds.
+/// Calls `set` with the name and the value of each option of the command line, except the `--bench` that Cargo adds.
 ///
 /// # Errors
-/// Exit status 2 where an option is wrong. The function has then written the mistake and `usage` to standard error.
+/// Exit status 2 if an option is wrong. The function has then written the mistake and `usage` to standard error.
 pub fn parsed<O>(
     usage: &str,
     mut options: O,
@@ -31,15 +31,15 @@ pub fn parsed<O>(
     Ok(options)
 }
 
-/// The number that an option has for a value.
+/// Parses the value of an option as a number.
 ///
 /// # Errors
-/// A text that says so, where the value is none.
+/// A text that names the option and the value, if that is not a number.
 pub fn number<T: FromStr>(name: &str, value: &str) -> Result<T, String> {
     value.parse().map_err(|_| format!("{name}: '{value}' is no number"))
 }
 
-/// The numbers, parted by commas, that an option has for a value.
+/// Parses the value of an option as numbers that are separated by commas.
 ///
 /// # Errors
 /// As [`number`].
@@ -47,7 +47,7 @@ pub fn numbers<T: FromStr>(name: &str, value: &str) -> Result<Vec<T>, String> {
     value.split(',').map(|part| number(name, part)).collect()
 }
 
-/// The status of a program that ends so. The standard error says what failed.
+/// The exit status for a result. An error is written to standard error.
 pub fn ended(result: Result<(), impl Display>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -58,13 +58,13 @@ pub fn ended(result: Result<(), impl Display>) -> ExitCode {
     }
 }
 
-/// The value that this share of ordered values does not exceed; `None` of no values.
+/// The value that this share of ordered values does not exceed; `None` if there are no values.
 pub fn quantile<T: Copy>(ordered: &[T], share: f64) -> Option<T> {
     let place = (ordered.len() as f64 * share) as usize;
     ordered.get(place.min(ordered.len().saturating_sub(1))).copied()
 }
 
-/// Bytes of this process in memory; 0 where the system does not say.
+/// Bytes of this process that are in memory; 0 if the system does not say.
 pub fn resident_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -1,16 +1,16 @@
 //! A pricing service: `cargo run --release --example service -- --port 8080`.
 //!
 //! ```text
-//! # 1,000 prices of 100 as little-endian f32, and what options on them are worth
+//! # 1,000 prices of 100 as little-endian f32, and the value of options on them
 //! python3 -c "import sys,array; sys.stdout.buffer.write(array.array('f',[100.0]*1000).tobytes())" > prices
 //! curl --data-binary @prices 'http://127.0.0.1:8080/price?strike=105&volatility=0.25'
 //! curl http://127.0.0.1:8080/stats
 //! ```
 //!
-//! Every request opens a session of its own, so that its cost, its faults and its end are its own. The service turns
-//! away what it cannot work on (503 with `Retry-After`), gives up what takes too long (504), tells callers what they got
-//! wrong (400), and on Ctrl-C or SIGTERM answers what it has accepted before it ends. `cargo bench --bench service` loads
-//! it.
+//! Every request opens a session of its own, so that its cost, its faults and its end do not concern other requests.
+//! The service refuses requests beyond its limit (503 with `Retry-After`), cancels requests that take too long (504),
+//! tells callers their mistakes (400), and on Ctrl-C or SIGTERM answers the requests that it has accepted before it
+//! ends. `cargo bench --bench service` loads it.
 
 mod pricing;
 mod server;

@@ -1,19 +1,19 @@
-//! What a request asks for: the value and the risk of a book of European options, by Black and Scholes.
+//! Prices a book of European options: its value and risk by Black and Scholes.
 //!
-//! A session a request: it records some fifty ops on the uploaded prices, awaits four sums at once, and is gone.
+//! Each request has a session, which records some fifty ops on the uploaded prices, awaits four sums at once, and ends.
 
 use serde::{Deserialize, Serialize};
 use tidemill::{Array, Result, Runtime, Session};
 
-/// What all options of a book have in common.
+/// The terms that all options of a book share.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default)]
 pub struct Terms {
-    /// The price at which they may be exercised.
+    /// The price at which the options may be exercised.
     pub strike: f32,
-    /// The riskless rate a year.
+    /// The riskless rate for a year.
     pub rate: f32,
-    /// The volatility a year.
+    /// The volatility for a year.
     pub volatility: f32,
     /// The years until the options expire.
     pub years: f32,
@@ -29,7 +29,7 @@ impl Terms {
     /// Checks that the options can be priced.
     ///
     /// # Errors
-    /// A text for the caller, where one is not a positive number (the rate may be any number).
+    /// A text for the caller, if a term is not a positive number (the rate may be any finite number).
     pub fn check(&self) -> Result<(), String> {
         let positive = [("strike", self.strike), ("volatility", self.volatility), ("years", self.years)];
         match positive.iter().find(|(_, value)| !(value.is_finite() && *value > 0.0)) {
@@ -40,25 +40,25 @@ impl Terms {
     }
 }
 
-/// The answer.
+/// The answer to a request.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quote {
     /// Options that were priced.
     pub options: usize,
-    /// What a call on each price is worth, together.
+    /// The total value of a call on each price.
     pub calls: f32,
-    /// What a put on each is worth, together.
+    /// The total value of a put on each price.
     pub puts: f32,
-    /// How the calls' worth moves with the prices.
+    /// The sum of the calls' deltas, their derivatives by the price.
     pub delta: f32,
-    /// How it moves with the volatility.
+    /// The sum of the calls' vegas, their derivatives by the volatility.
     pub vega: f32,
 }
 
 /// Prices a book.
 ///
 /// # Errors
-/// `ErrorKind::Domain` where a price is not positive, which is found while it is computed; what befalls the runtime.
+/// `ErrorKind::Domain` if a price is not positive, which is found when it is computed; any error of the runtime.
 pub async fn price(runtime: &Runtime, prices: Vec<f32>, terms: Terms) -> Result<Quote> {
     price_in(&runtime.session("quote").open(), prices, terms).await
 }
@@ -71,13 +71,13 @@ pub async fn price_in(s: &Session, prices: Vec<f32>, terms: Terms) -> Result<Quo
     let options = prices.len();
     let prices = s.from_vec(prices, options)?;
     let [calls, puts, delta, vega] = sums(&prices, terms);
-    // All four are asked for before the first is awaited: they are computed together.
+    // The four sums are awaited together, so they are computed together.
     let (calls, puts, delta, vega) =
         futures::try_join!(calls.item::<f32>(), puts.item::<f32>(), delta.item::<f32>(), vega.item::<f32>())?;
     Ok(Quote { options, calls, puts, delta, vega })
 }
 
-/// The sums over a book that a quote consists of.
+/// Records the four sums over a book of which a quote consists.
 pub fn sums(prices: &Array, terms: Terms) -> [Array; 4] {
     let Terms { strike, rate, volatility, years } = terms;
     let prices = prices.ensure(&prices.gt(0.0), "a price has to be positive");

@@ -1,8 +1,8 @@
-//! The service: routes, limits, time-outs, and how it ends.
+//! The service: its routes, limits, time-outs and shutdown.
 //!
-//! Must hold: a request is answered, whatever happens: 200 with a quote, 400 for what the caller got wrong, 503 with
-//! `Retry-After` where the service has enough to do, 504 where the answer came too late. A request that is given up,
-//! by its time-out or because the caller hung up, takes its session with it, and with that the work that has not begun.
+//! Must hold: every request is answered: 200 with a quote, 400 for a caller's mistake, 503 with `Retry-After` if there
+//! are too many requests, 504 if the answer takes too long. If a request is cancelled, by its time-out or because the
+//! caller hung up, its session is dropped, and with it the work that has not begun.
 
 use super::pricing::{self, Terms};
 use axum::Router;
@@ -19,13 +19,13 @@ use tidemill::{Error, ErrorKind, Runtime};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-/// Bytes of a request at most: a million prices.
+/// The most bytes of a request: a million prices.
 const BODY_BYTES_MAX: usize = 4 << 20;
 
-/// What the service allows.
+/// The limits of the service.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Requests that are worked on at a time. One more is turned away at once.
+    /// The most requests in progress. One more is refused at once.
     pub concurrent: usize,
     /// How long a request may take.
     pub timeout: Duration,
@@ -37,7 +37,7 @@ impl Default for Limits {
     }
 }
 
-/// What happened to requests.
+/// Counters of requests by their outcome.
 #[derive(Default)]
 struct Counts {
     answered: AtomicU64,
@@ -54,7 +54,7 @@ struct Service {
     counts: Counts,
 }
 
-/// The body of an answer that holds no quote.
+/// The body of an answer without a quote.
 #[derive(Serialize)]
 struct Refusal {
     error: String,
@@ -81,7 +81,7 @@ fn status(error: &Error) -> StatusCode {
     }
 }
 
-/// `POST /price?strike=100&rate=0.03&volatility=0.2&years=1`, with prices as little-endian f32 for a body.
+/// `POST /price?strike=100&rate=0.03&volatility=0.2&years=1`, with prices as little-endian f32 in the body.
 async fn price(State(service): State<Arc<Service>>, Query(terms): Query<Terms>, body: Bytes) -> Response {
     let counts = &service.counts;
     let count = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed);
@@ -120,7 +120,7 @@ fn prices(body: &[u8]) -> Result<Vec<f32>, String> {
     Ok(body.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
 }
 
-/// `GET /stats`: counters, one a line, as scrapers of metrics read them.
+/// `GET /stats`: the counters, one on each line, in the form that scrapers of metrics read.
 async fn stats(State(service): State<Arc<Service>>) -> String {
     let Counts { answered, wrong, turned_away, late, failed } = &service.counts;
     let runtime = service.runtime.stats();
@@ -143,7 +143,7 @@ async fn stats(State(service): State<Arc<Service>>) -> String {
 /// Serves until `stop` resolves, lets the requests in progress end, and shuts the runtime down.
 ///
 /// # Errors
-/// Where accepting connections or ending the runtime fails.
+/// If accepting connections or shutting the runtime down fails.
 pub async fn serve(
     runtime: Runtime,
     limits: Limits,

@@ -1,4 +1,4 @@
-//! Two classifiers of digits, and the ways in which they learn.
+//! Two classifiers of digits, and two optimisers.
 
 use std::path::Path;
 use tidemill::{Array, Error, ErrorKind, Result, Session};
@@ -8,7 +8,7 @@ const PIXELS: usize = 64;
 /// The classes.
 const CLASSES: usize = 10;
 
-/// Digits: a column of pixels from 0 to 1 each, and what they are.
+/// Digits: a column of pixels from 0 to 1 for each digit, and the labels.
 pub struct Digits {
     images: Array,
     labels: Array,
@@ -21,7 +21,7 @@ pub struct Model {
     scores: fn(&[Array], &Array) -> Array,
 }
 
-/// How parameters follow their gradients.
+/// An optimiser: how parameters change by their gradients.
 pub enum Optimiser {
     /// Stochastic gradient descent.
     Sgd {

@@ -1,24 +1,24 @@
-//! What is measured: the host's loops, or what a runtime computes on a GPU.
+//! The measured devices: the host's loops, or a runtime on a GPU.
 
 use super::{Worst, away_from_zeros, reference, ulps_f32};
 use tidemill::testing::kernels::{ElementOp, HostArg, HostBuffer, apply, apply_scalar};
 use tidemill::{Array, DType, Element, Error, ErrorKind, Result, Runtime, Scalar};
 
-/// Evaluates functions of singles.
+/// A device that evaluates functions.
 pub enum Device {
     /// The loops of the host device, called one block at a time.
     Host,
-    /// A runtime whose device is a GPU; every block is a session of its own.
+    /// A runtime whose device is a GPU. Every block is computed in a session of its own.
     Gpu {
         /// The runtime.
         runtime: Runtime,
-        /// Subnormal numbers may be zero on it: its profile, as it was probed, says so.
+        /// Whether the device may take subnormal numbers for zero, as its probed profile says.
         flushes: bool,
     },
 }
 
 impl Device {
-    /// The device of a name: `host`, `gpu` or `gpu:N`.
+    /// Opens the device of a name: `host`, `gpu` or `gpu:N`.
     pub fn open(name: &str) -> Result<Device> {
         if name == "host" {
             return Ok(Device::Host);
@@ -28,7 +28,7 @@ impl Device {
         Ok(Device::Gpu { runtime, flushes })
     }
 
-    /// Its name and what its profile excuses.
+    /// The device's name, and whether its subnormal numbers count as zero.
     pub fn describe(&self) -> String {
         match self {
             Device::Host => "host".to_owned(),
@@ -40,7 +40,7 @@ impl Device {
         }
     }
 
-    /// Elements that it evaluates at a time.
+    /// The number of elements that are evaluated at a time.
     pub fn block(&self) -> usize {
         match self {
             Device::Host => 4096,
@@ -48,7 +48,7 @@ impl Device {
         }
     }
 
-    /// Evaluates a function at points, a column an argument, and looks at how far it is off.
+    /// Evaluates a function of f32 at points, with a column for each argument, and records the errors in `worst`.
     pub fn compare(&self, op: ElementOp, columns: &[Vec<f32>], worst: &mut Worst) {
         let got = match self {
             Device::Host => on_host(op, columns),
@@ -62,12 +62,12 @@ impl Device {
             columns.iter().zip(&mut all).for_each(|(column, x)| *x = column[i] as f64);
             let args = &all[..columns.len()];
             let least = f64::from(f32::MIN_POSITIVE);
-            let (ulps, wanted) = self.judged(args, got as f64, least, |args| off(op, args, got));
+            let (ulps, wanted) = self.error_of(args, got as f64, least, |args| error_f32(op, args, got));
             worst.see(ulps, args, got as f64, wanted);
         }
     }
 
-    /// Evaluates a function of doubles at points, a column an argument.
+    /// Evaluates a function of f64 at points, with a column for each argument.
     pub fn evaluate(&self, op: ElementOp, columns: &[Vec<f64>]) -> Vec<f64> {
         match self {
             Device::Host => (0..columns[0].len())
@@ -83,13 +83,19 @@ impl Device {
         }
     }
 
-    /// How far off `got` is, and the truth, by `off`: of the arguments, or where the device takes numbers below
-    /// `least` for zero, of what it makes of them.
-    pub fn judged(&self, args: &[f64], got: f64, least: f64, mut off: impl FnMut(&[f64]) -> (f64, f64)) -> (f64, f64) {
-        let (mut ulps, mut wanted) = off(args);
+    /// The error of `got` in ulp, and the exact result, both by `measure`. If the device takes numbers below `least` for
+    /// zero, the lesser error counts: that for the arguments, or that for the arguments as the device takes them.
+    pub fn error_of(
+        &self,
+        args: &[f64],
+        got: f64,
+        least: f64,
+        mut measure: impl FnMut(&[f64]) -> (f64, f64),
+    ) -> (f64, f64) {
+        let (mut ulps, mut wanted) = measure(args);
         if matches!(self, Device::Gpu { flushes: true, .. }) && ulps > 0.5 {
             let zero = |x: &f64| if x.abs() < least { 0.0f64.copysign(*x) } else { *x };
-            let (of_flushed, value) = off(&args.iter().map(zero).collect::<Vec<f64>>());
+            let (of_flushed, value) = measure(&args.iter().map(zero).collect::<Vec<f64>>());
             if of_flushed < ulps {
                 (ulps, wanted) = (of_flushed, value);
             }
@@ -101,8 +107,8 @@ impl Device {
     }
 }
 
-/// How far a result is from the truth, and the truth.
-fn off(op: ElementOp, args: &[f64], got: f32) -> (f64, f64) {
+/// The error of a result in ulp, and the exact result.
+fn error_f32(op: ElementOp, args: &[f64], got: f32) -> (f64, f64) {
     let wanted = reference::in_doubles(op, args);
     (away_from_zeros(op, wanted, ulps_f32(got, wanted), 23), wanted)
 }
@@ -110,7 +116,7 @@ fn off(op: ElementOp, args: &[f64], got: f32) -> (f64, f64) {
 fn on_host(op: ElementOp, columns: &[Vec<f32>]) -> Vec<f32> {
     let n = columns[0].len();
     let mut out = HostBuffer::zeroed(DType::F32, n);
-    // The loops want their blocks aligned.
+    // The loops need aligned blocks.
     let columns: Vec<HostBuffer> = columns.iter().map(|c| HostBuffer::from_slice(c)).collect();
     let blocks: Vec<HostArg<'_>> = columns.iter().map(|c| HostArg::Block(c.bytes())).collect();
     apply(op, DType::F32, DType::F32, &blocks, out.bytes_mut().expect("a fresh buffer is owned"), n);

@@ -1,9 +1,9 @@
-//! The truth: doubles for singles, 256-bit floats for doubles.
+//! Reference results: computed in f64 for functions of f32, and in 256-bit floats for functions of f64.
 
 use astro_float::{BigFloat, Consts, RoundingMode, Sign};
 use tidemill::testing::kernels::ElementOp;
 
-/// A function in doubles, whose error is far below a single's.
+/// A function in f64, whose error is far below the precision of f32.
 pub fn in_doubles(op: ElementOp, x: &[f64]) -> f64 {
     let a = x[0];
     let b = x.get(1).copied().unwrap_or(0.0);
@@ -18,7 +18,7 @@ pub fn in_doubles(op: ElementOp, x: &[f64]) -> f64 {
         ElementOp::Log10 => libm::log10(a),
         ElementOp::Sin => libm::sin(a),
         ElementOp::Cos => libm::cos(a),
-        // Exact at its zeros; elsewhere what is rounded is far below a single.
+        // The result is exact at the zeros. Elsewhere the rounding error is far below the precision of f32.
         ElementOp::Cospi if (a % 1.0).abs() == 0.5 => 0.0,
         ElementOp::Cospi => libm::cos(std::f64::consts::PI * (a % 2.0)),
         ElementOp::Tan => libm::tan(a),
@@ -29,7 +29,7 @@ pub fn in_doubles(op: ElementOp, x: &[f64]) -> f64 {
         ElementOp::Cosh => libm::cosh(a),
         ElementOp::Tanh => libm::tanh(a),
         ElementOp::Asinh => libm::asinh(a),
-        // libm's acosh has values for negative numbers.
+        // `acosh` of libm returns numbers also for negative arguments.
         ElementOp::Acosh if a < 1.0 => f64::NAN,
         ElementOp::Acosh => libm::acosh(a),
         ElementOp::Atanh => libm::atanh(a),
@@ -57,7 +57,7 @@ pub fn in_doubles(op: ElementOp, x: &[f64]) -> f64 {
     }
 }
 
-/// libm's, with MATLAB's value at negative infinity.
+/// `tgamma` of libm, with MATLAB's value at negative infinity.
 fn gamma(x: f64) -> f64 {
     if x == f64::NEG_INFINITY { f64::NAN } else { libm::tgamma(x) }
 }
@@ -74,7 +74,7 @@ fn big(x: f64) -> BigFloat {
     if x == 0.0 || x.is_normal() {
         return BigFloat::from_f64(x, PRECISION);
     }
-    // The conversion takes subnormal numbers for others.
+    // The conversion is wrong for subnormal numbers, so the number is scaled before it.
     let mut value = BigFloat::from_f64(x * 2f64.powi(300), PRECISION);
     value.set_exponent(value.exponent().unwrap_or(0) - 300);
     value
@@ -103,14 +103,14 @@ fn to_f64(x: &BigFloat) -> f64 {
 }
 
 impl Reference {
-    /// New.
+    /// Allocates the constants.
     pub fn new() -> Reference {
         Reference { constants: Consts::new().expect("memory for constants") }
     }
 
-    /// How far `got` is from the function, and the function's value.
+    /// The error of `got` in ulp, and the exact value of the function.
     pub fn ulps(&mut self, op: ElementOp, args: &[f64], got: f64) -> (f64, f64) {
-        // What is exact, or special, or beyond the wide arithmetic's functions is asked of doubles.
+        // Exact functions, special values, and functions that the wide arithmetic lacks are computed in f64.
         let special = args.iter().any(|x| !x.is_finite() || *x == 0.0);
         let in_doubles = in_doubles(op, args);
         let by_doubles =
@@ -129,7 +129,7 @@ impl Reference {
             return (f64::INFINITY, value);
         }
         if got.is_infinite() {
-            // Infinity stands for 2^1024, the number after the greatest.
+            // Infinity counts as 2^1024, the number after the greatest finite one.
             let over = exponent > 1024 || value.abs() == f64::MAX || value.is_infinite();
             return (if over && (got > 0.0) == (value > 0.0) { 0.0 } else { f64::INFINITY }, value);
         }
@@ -147,7 +147,7 @@ impl Reference {
         let x = big(args[0]);
         let one = big(1.0);
         let cc = &mut self.constants;
-        // Sums with 1 lose as many bits as the argument is small; below 2^-120 the argument is the result.
+        // A sum of 1 and a small argument loses bits of the argument. Below 2^-120 the argument itself is the result.
         let tiny = args[0].abs() < 2f64.powi(-120);
         match op {
             ElementOp::Sqrt => x.sqrt(p, r),
@@ -200,7 +200,7 @@ impl Reference {
     }
 }
 
-/// How far apart two doubles are.
+/// The distance of two f64 in ulp.
 fn distance(got: f64, wanted: f64) -> f64 {
     if got.is_nan() || wanted.is_nan() || got.is_infinite() || wanted.is_infinite() {
         return f64::INFINITY;

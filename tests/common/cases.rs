@@ -1,4 +1,4 @@
-//! Random arrays, and what plain loops make of their lines.
+//! Random arrays, and plain loops over their lines.
 
 use super::common::{runtimes, session};
 use super::programs::Dice;
@@ -11,7 +11,7 @@ pub const INF: f64 = f64::INFINITY;
 pub const DTYPES: [DType; 9] =
     [DType::F64, DType::F32, DType::F64, DType::F32, DType::I32, DType::U8, DType::I64, DType::U32, DType::Bool];
 
-/// An array of up to three dimensions and what it holds, in column-major order.
+/// The shape, dtype and elements of an array of up to three dimensions, in column-major order.
 #[derive(Clone, Debug)]
 pub struct Plain {
     pub shape: Vec<usize>,
@@ -20,7 +20,7 @@ pub struct Plain {
 }
 
 impl Plain {
-    /// Random numbers, many of them equal; of floats some are NaN or infinite, if `special`.
+    /// Random numbers, many of which are equal. If `special`, some floats are NaN or infinite.
     pub fn random(dice: &mut Dice, shape: Vec<usize>, dtype: DType, special: bool) -> Plain {
         let is_float = dtype.is_float();
         let number = |dice: &mut Dice| match is_float {
@@ -43,7 +43,8 @@ impl Plain {
         (0..outer).flat_map(|o| (0..inner).map(move |i| line(o, i))).collect()
     }
 
-    /// What a function makes of each line, `count` elements a line, and its shape.
+    /// Applies a function that returns `count` elements to each line. Returns the shape and the elements of the
+    /// results.
     pub fn each(&self, dim: usize, count: usize, f: impl Fn(&[f64]) -> Vec<f64>) -> (Vec<usize>, Vec<f64>) {
         let mut shape = self.shape.clone();
         shape[dim] = count;
@@ -62,7 +63,7 @@ impl Plain {
     }
 }
 
-/// Ascending, NaN last.
+/// The order of elements: ascending, NaN last.
 pub fn order(a: &f64, b: &f64) -> Ordering {
     a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
 }

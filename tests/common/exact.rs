@@ -1,6 +1,6 @@
-//! Sums with twice the digits of doubles, which the bounds of `docs/accuracy.md` are checked against.
+//! Sums with twice the digits of f64, against which the bounds of `docs/accuracy.md` are checked.
 
-/// A sum of doubles, and what its additions lost.
+/// A sum of f64, and the sum of the rounding errors of its additions.
 #[derive(Clone, Copy, Default)]
 pub struct Exact {
     high: f64,

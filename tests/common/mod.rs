@@ -1,12 +1,12 @@
-//! What integration tests share: runtimes over every device that is there, and comparison by value.
+//! Functions that integration tests share: runtimes on every available device, and comparison by value.
 #![allow(dead_code)]
 
 use futures::FutureExt;
 use std::time::{Duration, Instant};
 use tidemill::{Array, Runtime, Session, Stats};
 
-/// Runtimes to run a case on: the host and, where there is an adapter, the GPU; tiny values go through the ring
-/// (`folding` false) or are computed when they are recorded.
+/// Runtimes on which to run a case: on the host, with tiny values folded when recorded and not folded, and on the GPU,
+/// if there is an adapter.
 pub fn runtimes() -> Vec<(String, Runtime)> {
     let mut all = Vec::new();
     for fold in [0, 64] {
@@ -19,8 +19,8 @@ pub fn runtimes() -> Vec<(String, Runtime)> {
     all
 }
 
-/// A runtime on a device of other capabilities than the host and GPUs have: it compiles, shares the host's memory, binds
-/// 8 arrays and lacks f64.
+/// A runtime on a fake device with other capabilities than the host and GPUs: it compiles, shares the host's memory,
+/// binds 8 arrays and lacks f64.
 pub fn stand_in() -> Runtime {
     let injection = tidemill::testing::Injection { stands_in: true, ..Default::default() };
     let builder = Runtime::builder().device("gpu").fold_elements_max(0).injection(injection);
@@ -32,8 +32,8 @@ pub fn requires_gpu() -> bool {
     std::env::var_os("TIDEMILL_REQUIRE_GPU").is_some_and(|v| v == "1")
 }
 
-/// A runtime on the GPU, or `None` with a message where there is no adapter. With `TIDEMILL_REQUIRE_GPU=1`, a missing
-/// adapter fails the test.
+/// A runtime on the GPU. Without an adapter, prints a message and returns `None`. With `TIDEMILL_REQUIRE_GPU=1`, a
+/// missing adapter fails the test.
 pub fn gpu(set: impl FnOnce(tidemill::RuntimeBuilder) -> tidemill::RuntimeBuilder) -> Option<Runtime> {
     match set(Runtime::builder().device("gpu")).start_blocking() {
         Ok(runtime) => Some(runtime),
@@ -45,7 +45,7 @@ pub fn gpu(set: impl FnOnce(tidemill::RuntimeBuilder) -> tidemill::RuntimeBuilde
     }
 }
 
-/// One runtime a device, on which nothing folds, so that small programs go round the ring.
+/// One runtime for each device, on which no values are folded when recorded, so that small programs reach the device.
 pub fn unfolded(set: impl Fn(tidemill::RuntimeBuilder) -> tidemill::RuntimeBuilder) -> Vec<(&'static str, Runtime)> {
     let host = set(Runtime::builder().device("host").fold_elements_max(0)).start_blocking();
     let mut all = vec![("host", host.expect("the host device always opens"))];
@@ -53,7 +53,7 @@ pub fn unfolded(set: impl Fn(tidemill::RuntimeBuilder) -> tidemill::RuntimeBuild
     all
 }
 
-/// What was done from before `run` until all that it awaits was there.
+/// Runs `run`, and returns its result and the difference that it made to the counters.
 pub fn counted<T>(runtime: &Runtime, run: impl FnOnce() -> T) -> (T, Stats) {
     let before = runtime.stats();
     let out = run();
@@ -70,10 +70,10 @@ pub fn wait<T>(future: impl Future<Output = T>) -> T {
     futures::executor::block_on(future)
 }
 
-/// How long a test waits for what it polls for, before it fails: it only ends a test that would hang.
+/// How long a test polls for a condition before it fails. It only ends tests that would hang.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Looks again and again until something holds.
+/// Polls until a condition holds.
 #[track_caller]
 pub fn until(what: &str, holds: impl Fn() -> bool) {
     let begin = Instant::now();
@@ -83,12 +83,12 @@ pub fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// The elements as doubles, column-major.
+/// The elements as f64, in column-major order.
 pub fn values(array: &Array) -> Vec<f64> {
     wait(array.gather_any()).unwrap_or_else(|e| panic!("gather failed: {e}")).to_f64()
 }
 
-/// Asserts shape and elements, to a relative tolerance; NaN equals NaN, and zeros' signs are not looked at.
+/// Asserts shape and elements, within a relative tolerance. NaN equals NaN, and the signs of zeros are ignored.
 #[track_caller]
 pub fn assert_array(what: &str, array: &Array, shape: &[usize], expected: &[f64], tolerance: f64) {
     let own = array.shape().unwrap_or_else(|e| panic!("{what}: {e}"));
@@ -106,7 +106,7 @@ pub fn session(runtime: &Runtime) -> Session {
     runtime.session("test").seed(7).open()
 }
 
-/// Polls once; whether it was ready.
+/// Polls a future once. Returns its output if it was ready.
 pub fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     future.now_or_never()
 }

@@ -1,9 +1,9 @@
-//! Arrays in plain loops over doubles, to check the crate against; nothing here calls it.
+//! A reference for arrays: plain loops over f64, which do not call the crate.
 #![allow(dead_code)]
 
 use std::cmp::Ordering;
 
-/// What an element is.
+/// The class of the elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Float,
@@ -11,8 +11,8 @@ pub enum Class {
     Position,
 }
 
-/// Elements in column-major order, and how far a computation in f32 may be from them; 0: they are small integers,
-/// and every computation of them is exact.
+/// Elements in column-major order, and the largest error that a computation in f32 may have. An error of 0 means that
+/// the elements are small integers, which every device computes exactly.
 #[derive(Clone, Debug)]
 pub struct Plain {
     pub dims: Vec<usize>,
@@ -21,12 +21,12 @@ pub struct Plain {
     pub error: f64,
 }
 
-/// The relative error of one op, generously.
+/// A generous bound on the relative error of one op.
 const EPSILON: f64 = 1e-6;
-/// Integers up to here, and the sums of the ops below, are exact in f32.
+/// Integers up to this, and the sums of the ops below, are exact in f32.
 const EXACT_MAX: f64 = (1 << 22) as f64;
 
-/// At least two dimensions, and no trailing ones beyond.
+/// Brings dimensions to normal form: at least two, and beyond those no trailing dimension of extent 1.
 fn normal(mut dims: Vec<usize>) -> Vec<usize> {
     while dims.len() > 2 && dims.last() == Some(&1) {
         dims.pop();
@@ -70,7 +70,7 @@ impl Plain {
         self.data[index]
     }
 
-    /// Each element of the result is a function of its coordinates.
+    /// Makes an array whose elements are a function of their coordinates.
     fn build(dims: Vec<usize>, class: Class, error: f64, f: impl FnMut(&[usize]) -> f64) -> Plain {
         let len = dims.iter().product();
         let mut f = f;
@@ -78,14 +78,14 @@ impl Plain {
         Plain::new(dims, data, class, error)
     }
 
-    /// An op's own rounding, on top of what its operands had.
+    /// Adds an op's own rounding error to the errors of its operands.
     fn rounded(mut self, error: f64, integral: bool, bound: f64) -> Plain {
         let exact = integral && bound <= EXACT_MAX;
         self.error = if exact { 0.0 } else { error + EPSILON * bound.max(1e-3) };
         self
     }
 
-    /// The shape of two that expand to each other.
+    /// The shape to which two arrays expand each other, if they fit.
     pub fn expanded(&self, other: &Plain) -> Option<Vec<usize>> {
         (0..self.dims.len().max(other.dims.len()))
             .map(|d| match (self.dim(d), other.dim(d)) {
@@ -132,12 +132,12 @@ impl Plain {
         Plain::build(dims, Class::Mask, 0.0, |c| f(self.pinned(c), other.pinned(c)) as u8 as f64)
     }
 
-    /// Elements of other coordinates, or 0 where there is none.
+    /// Makes an array from elements at other coordinates, or 0 where `from` returns `None`.
     fn pick(&self, dims: Vec<usize>, from: impl Fn(&[usize]) -> Option<Vec<usize>>) -> Plain {
         Plain::build(dims, self.class, self.error, |c| from(c).map_or(0.0, |c| self.at(&c)))
     }
 
-    /// `(start, step, len)` a dimension.
+    /// `parts` has `(start, step, len)` for each dimension.
     pub fn slice(&self, parts: &[(usize, isize, usize)]) -> Plain {
         let place = |(&c, part): (&usize, &(usize, isize, usize))| (part.0 as isize + part.1 * c as isize) as usize;
         self.pick(parts.iter().map(|p| p.2).collect(), |c| Some(c.iter().zip(parts).map(place).collect()))
@@ -198,7 +198,7 @@ impl Plain {
     }
 
     pub fn cat(&self, other: &Plain, dim: usize) -> Plain {
-        // MATLAB's [] is skipped, whatever is joined with it.
+        // As in MATLAB, `[]` is skipped, whatever the shape of the other array.
         if other.dims == [0, 0] {
             return self.clone();
         }
@@ -234,7 +234,7 @@ impl Plain {
         })
     }
 
-    /// The elements along some dimensions, a list for each element of the reduced shape.
+    /// The elements along some dimensions: a list for each element of the reduced shape.
     fn lists(&self, over: &[usize]) -> (Vec<usize>, Vec<Vec<f64>>) {
         let dims: Vec<usize> = (0..self.dims.len()).map(|d| if over.contains(&d) { 1 } else { self.dims[d] }).collect();
         let mut lists = vec![Vec::new(); dims.iter().product()];
@@ -285,7 +285,7 @@ impl Plain {
             }
         }
         let n = self.dims[dim] as f64;
-        // One rounding of the running sum an element, all perhaps to the same side.
+        // Each element adds one rounding error of the running sum, perhaps all of the same sign.
         let roundings = n * f64::from(f32::EPSILON) / 2.0 * n * self.largest();
         out.rounded(n * self.error + roundings, self.exact(), n * self.largest())
     }
@@ -317,13 +317,13 @@ impl Plain {
         });
         let (a, b, n) = (self.largest(), other.largest(), k as f64);
         let error = n * (self.error * b + other.error * a + self.error * other.error);
-        // As of a running sum: a GPU adds the products one by one.
+        // The error is that of a running sum, because a GPU may add the products one by one.
         let roundings = n * f64::from(f32::EPSILON) / 2.0 * n * a * b;
         out.rounded(error + roundings, self.exact() && other.exact(), n * a * b)
     }
 }
 
-/// `yes` where the mask is set, `no` elsewhere; all expand to `dims`.
+/// The elements of `yes` where the mask is set, those of `no` elsewhere. All expand to `dims`.
 pub fn select(dims: &[usize], mask: &Plain, yes: &Plain, no: &Plain) -> Plain {
     Plain::build(dims.to_vec(), Class::Float, yes.error.max(no.error), |c| {
         if mask.pinned(c) != 0.0 { yes.pinned(c) } else { no.pinned(c) }

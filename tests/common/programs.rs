@@ -1,6 +1,7 @@
-//! Random array programs: decoded from random numbers, evaluated in plain doubles as they grow, and run through the
-//! public API. Any list of numbers is a valid program, so that a failing one shrinks by leaving some out.
-//! Must hold: comparisons, positions and the like are asked only of integers, where every computation is exact.
+//! Random array programs: decoded from random numbers, evaluated in plain f64 as they grow, and run through the public
+//! API. Any list of numbers is a valid program, so that a failing program can be shrunk by leaving out numbers. Must
+//! hold: comparisons, positions and the like have operands that are small integers, because every device computes these
+//! exactly.
 #![allow(dead_code)]
 
 #[path = "../../src/dice.rs"]
@@ -12,7 +13,7 @@ use tidemill::{Array, DType, Element, HostAny, Result, Session, SliceArg, cat, s
 
 type Parts = Vec<(usize, isize, usize)>;
 
-/// One op; its operands are values before it.
+/// One op. Its operands are the numbers of earlier values.
 #[derive(Clone, Debug)]
 pub enum Op {
     Source(Vec<usize>, Vec<f64>),
@@ -43,17 +44,18 @@ pub enum Op {
     Matmul(usize, usize),
 }
 
-/// A program, what it must compute, and what happens to its handles.
+/// A program, its expected values, and what it does with its handles.
 #[derive(Clone)]
 pub struct Program {
     pub ops: Vec<Op>,
     pub plain: Vec<Plain>,
-    /// Ops recorded before the first gathers.
+    /// The number of ops that are recorded before the first gathers.
     pub split: usize,
-    /// Gathered at the split, all at once; at the end, those of `second`, of which some were gathered before.
+    /// The values that are gathered at the split, all at once.
     pub first: Vec<usize>,
+    /// The values that are gathered at the end. Some of them were gathered at the split, too.
     pub second: Vec<usize>,
-    /// Whether a handle goes right after its last use, and not only at the end.
+    /// For each value, whether its handle is dropped right after the last use, and not only at the end.
     pub drop_early: Vec<bool>,
 }
 
@@ -83,7 +85,7 @@ impl Dice {
 const ELEMENTS_MAX: usize = 8000;
 const VALUE_MAX: f64 = 1e4;
 
-/// The program of some numbers: the first is for its data and handles, every other one an op.
+/// Decodes a program: `seed` gives its data and handles, and each of `steps` an op.
 pub fn decode(seed: u64, steps: &[u64]) -> Program {
     let mut dice = Dice::new(seed);
     let (mut ops, mut plain) = (Vec::new(), Vec::new());
@@ -129,7 +131,7 @@ pub fn decode(seed: u64, steps: &[u64]) -> Program {
     Program { ops, plain, split, first, second, drop_early }
 }
 
-/// An op on the values so far, and its value.
+/// Proposes an op on the values so far. Returns it and its value.
 fn propose(dice: &mut Dice, plain: &[Plain]) -> (Op, Plain) {
     let recent = |dice: &mut Dice| match dice.one_in(2) {
         true => plain.len() - 1 - dice.below(plain.len().min(4)),
@@ -140,7 +142,7 @@ fn propose(dice: &mut Dice, plain: &[Plain]) -> (Op, Plain) {
         let a = recent(dice);
         return views_and_moves(dice, plain, a);
     }
-    // A value of floats, before or after the one that came up.
+    // Finds a value of floats that `good` accepts, `from` or the next one after it.
     let from = recent(dice);
     let float = |from: usize, good: &dyn Fn(&Plain) -> bool| {
         (0..plain.len()).map(|i| (from + i) % plain.len()).find(|&i| plain[i].class == Class::Float && good(&plain[i]))
@@ -232,7 +234,7 @@ fn select_some(dice: &mut Dice, plain: &[Plain], yes: usize) -> Option<(Op, Plai
     Some((Op::Select(mask, yes, no), select(&dims, &plain[mask], &plain[yes], &plain[no])))
 }
 
-/// What is done to bools and positions.
+/// An op on bools or positions.
 fn flags(dice: &mut Dice, a: usize, x: &Plain) -> (Op, Plain) {
     let over = dims_of(dice, x);
     match dice.below(4) {
@@ -286,7 +288,7 @@ fn reduce(dice: &mut Dice, a: usize, x: &Plain) -> (Op, Plain) {
     (Op::Reduce(name, a, over), value)
 }
 
-/// A part of each dimension, perhaps stepped or reversed.
+/// A part of each dimension, perhaps with a step or reversed.
 fn parts_of(dice: &mut Dice, x: &Plain) -> Parts {
     x.dims
         .iter()
@@ -483,7 +485,7 @@ fn operands(op: &Op) -> Vec<usize> {
     }
 }
 
-/// What a gathered value has wrong, if anything.
+/// Compares a gathered value with the expected one. Returns a description of the first difference.
 fn wrong(number: usize, plain: &Plain, got: &HostAny) -> Option<String> {
     let dtype = match plain.class {
         Class::Float => DType::F32,
@@ -501,26 +503,27 @@ fn wrong(number: usize, plain: &Plain, got: &HostAny) -> Option<String> {
     ))
 }
 
-/// What happens to the gathers of a program besides being awaited.
+/// A disturbance of a program's run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Twist {
     None,
     /// The first gathers are polled once and dropped.
     Cancel,
-    /// Values are checked as they are recorded, and the check of this one (counted around) fails.
+    /// Some values are recorded with a check, and the check of the value with this number (modulo the number of values)
+    /// fails.
     Poison(usize),
 }
 
-/// What a gather may bring.
+/// The possible outcome of a gather.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Fine,
-    /// It depends on what fails, though perhaps on its shape only.
+    /// The value depends on the one that fails, but perhaps on its shape only.
     Unsure,
     Fails,
 }
 
-/// What becomes of the values of a program in which the check of one fails.
+/// The outcomes of a program's values, if the check of one fails.
 fn fates(program: &Program, poisoned: Option<usize>) -> Vec<Fate> {
     let mut fates = vec![Fate::Fine; program.ops.len()];
     for (i, op) in program.ops.iter().enumerate() {
@@ -540,7 +543,7 @@ fn fates(program: &Program, poisoned: Option<usize>) -> Vec<Fate> {
     fates
 }
 
-/// The value with a check, which fails at its last element or holds.
+/// Adds a check to a value, which fails at the last element if `fails`.
 fn checked(s: &Session, plain: &Plain, value: Array, fails: bool) -> Result<Array> {
     if !fails {
         return Ok(value.ensure(&value.ge(-1e9), "no check should fail"));
@@ -549,7 +552,7 @@ fn checked(s: &Session, plain: &Plain, value: Array, fails: bool) -> Result<Arra
     Ok(value.ensure(&s.from_vec(holds, plain.dims.clone())?, "this check should fail"))
 }
 
-/// Runs a program and compares all that it gathers.
+/// Runs a program and compares all gathered values.
 pub async fn run(s: &Session, program: &Program, twist: Twist) -> Result<(), String> {
     let n = program.ops.len();
     let mut last_use: Vec<usize> = (0..n).collect();
