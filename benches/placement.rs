@@ -3,12 +3,12 @@
 //!
 //! `cargo bench --bench placement -- [--uses N] [--largest N] [--only NAME]`
 //!
-//! Each program runs `uses` times over the same operand, one run after the other. A run of a program that is gathered ends
-//! when the program has the numbers; a run of any other ends when the device has computed the result. The bench opens one
-//! runtime for `host`, one for `gpu` and one for `auto`, and gives each an operand that no run has used; a first pass over
-//! another operand compiles the kernels. The bench prints the
-//! microseconds of all uses, and what `auto` may take: 1.25 times the better of the two, and one transfer. "There"
-//! says that the runtime had computed the operand, so that it lay on the device.
+//! Each program runs `uses` times over the same operand, one run after the other. A run of a program that is gathered
+//! ends when the program has the numbers; a run of any other ends when the device has computed the result. The bench
+//! opens one runtime for `host`, one for `gpu` and one for `auto`, and gives each an operand that no run has used; a
+//! first pass over another operand compiles the kernels. The bench prints the microseconds of all uses, and what `auto`
+//! may take: 1.25 times the better of the two, and one transfer. "There" says that the runtime had computed the
+//! operand, so that it lay on the device.
 
 mod shared;
 

@@ -243,7 +243,7 @@ fn a_lender_that_panics_or_lies_is_the_programs_and_harms_nobody() {
         let error = s.from_shared::<f32>(lender(true, false), [10_000, 1]).unwrap_err();
         assert_eq!((error.kind(), error.op()), (ErrorKind::Argument, Some("from_shared")), "{device}: {error}");
         assert!(error.message().contains("the program's lender of memory"), "{error}");
-        assert!(error.message().contains("Lender") && error.message().contains("own words"), "{error}");
+        assert!(error.message().contains("Lender") && error.message().contains("panics in as_ref"), "{error}");
         for panics_at_its_end in [false, true] {
             let x = s.from_shared::<f32>(lender(false, panics_at_its_end), [10_000, 1]).unwrap();
             let last = (&x * 1.0).max_over(..).item::<f32>();

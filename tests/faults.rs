@@ -841,7 +841,7 @@ fn what_is_let_go_of_is_not_run_whichever_ends_first_its_gather_or_its_handle() 
             let ran = rt.stats().kernels;
             assert!(
                 ran < products / 4,
-                "{device}, {gather_first}: {ran} kernels of {products} products that nobody wants; {}",
+                "{device}, {gather_first}: {ran} kernels of {products} products that are not demanded any more; {}",
                 rt.stats()
             );
         }

@@ -51,7 +51,7 @@ impl Pages {
         Pages { rows: self.rows, columns: other.columns, pages: (0..count).map(page).collect() }
     }
 
-    fn turned(&self) -> Pages {
+    fn transposed(&self) -> Pages {
         let page = |page: usize| {
             (0..self.rows * self.columns).map(|e| self.at(page, e / self.columns, e % self.columns)).collect()
         };
@@ -136,7 +136,7 @@ const EXTENTS: [usize; 6] = [1, 2, 7, 33, 65, 150];
 
 fn definite(n: usize, pages: usize, seed: u64, dtype: DType) -> Pages {
     let a = matrices("graded", (n, n), pages, seed);
-    let sum = a.times(&a.turned());
+    let sum = a.times(&a.transposed());
     sum.map(|i, j, x| if i == j { x + 0.5 } else { x }).rounded(dtype)
 }
 
@@ -151,7 +151,7 @@ fn cholesky_factors_give_the_matrix_back_and_take_the_lower_triangle_alone() {
                 let lower = a.map(|i, j, x| if i >= j { x } else { f64::NAN });
                 let l = Pages::of(&lower.array(&s, dtype).cholesky());
                 assert!(l.is_lower(), "{what}");
-                let distance = l.times(&l.turned()).distance(&a, a.norm());
+                let distance = l.times(&l.transposed()).distance(&a, a.norm());
                 assert!(distance <= 10.0 * n as f64 * eps, "{what}: {distance}");
             }
         }
@@ -170,7 +170,7 @@ fn elimination_gives_the_rows_of_the_matrix_back() {
                     let a = matrices(kind, (m, n), pages, 3).rounded(dtype);
                     let (l, u, rows) = a.array(&s, dtype).lu();
                     let (l, u, rows) = (Pages::of(&l), Pages::of(&u), Pages::of(&rows));
-                    assert!(l.is_lower() && u.turned().is_lower(), "{what}");
+                    assert!(l.is_lower() && u.transposed().is_lower(), "{what}");
                     let is_bounded = l.pages.iter().flatten().all(|x| x.abs() <= 1.0 + 4.0 * eps);
                     assert!(is_bounded && (0..m.min(n)).all(|i| l.at(0, i, i) == 1.0), "{what}");
                     let moved = Pages {
@@ -207,12 +207,12 @@ fn orthogonal_factors_are_orthogonal_and_give_the_matrix_back() {
                         let (q, r) = (Pages::of(&q), Pages::of(&r));
                         let k = if full { m } else { m.min(n) };
                         assert_eq!((q.rows, q.columns, r.rows, r.columns), (m, k, k, n), "{what}");
-                        assert!(r.turned().is_lower(), "{what}");
+                        assert!(r.transposed().is_lower(), "{what}");
                         let distance = q.times(&r).distance(&a, a.norm());
                         assert!(distance <= 10.0 * m.max(n) as f64 * eps, "{what}: {distance}");
                         let eye = Pages { rows: k, columns: k, pages: vec![vec![0.0; k * k]; pages] };
                         let eye = eye.map(|i, j, _| (i == j) as u8 as f64);
-                        let distance = q.turned().times(&q).distance(&eye, 1.0);
+                        let distance = q.transposed().times(&q).distance(&eye, 1.0);
                         assert!(distance <= 10.0 * m as f64 * eps, "{what}: {distance}");
                     }
                 }
@@ -247,7 +247,7 @@ fn triangular_systems_read_the_triangle_that_is_asked_for() {
                         std::cmp::Ordering::Greater if number & 1 == 1 => 0.0,
                         _ => x,
                     });
-                    let read = if number & 2 != 0 { read.turned() } else { read };
+                    let read = if number & 2 != 0 { read.transposed() } else { read };
                     let distance = read.times(&x).distance(&b, read.norm() * x.norm());
                     assert!(distance <= 10.0 * n as f64 * eps, "{what}: {distance}");
                 }
@@ -344,7 +344,7 @@ fn least_squares_leave_what_no_column_explains_and_are_shortest() {
                     ..made.clone()
                 };
                 let bound = 100.0 * m.max(n) as f64 * eps * a.norm() * (a.norm() * x.norm() + b.norm());
-                let along = a.turned().times(&left);
+                let along = a.transposed().times(&left);
                 assert!(along.pages.iter().flatten().all(|x| x.abs() <= bound), "{what}");
                 if m < n {
                     // The shortest solution is the one that the pseudoinverse gives.
@@ -373,7 +373,7 @@ fn eigenvalues_and_singular_values_give_the_matrix_back() {
                         .collect(),
                     ..v.clone()
                 };
-                assert!(scaled.times(&v.turned()).distance(&a, a.norm()) <= bound, "{what}");
+                assert!(scaled.times(&v.transposed()).distance(&a, a.norm()) <= bound, "{what}");
                 let alone = Pages::of(&a.array(&s, dtype).eigvalsh());
                 assert!(alone.distance(&w, a.norm()) <= bound, "{what}");
                 for (m, n) in [(n, n), (n + 3, n), (n, n + 5)] {
@@ -388,7 +388,7 @@ fn eigenvalues_and_singular_values_give_the_matrix_back() {
                             .collect(),
                         ..u
                     };
-                    assert!(scaled.times(&v.turned()).distance(&a, a.norm()) <= bound, "{what}");
+                    assert!(scaled.times(&v.transposed()).distance(&a, a.norm()) <= bound, "{what}");
                     let alone = Pages::of(&a.array(&s, dtype).singular_values());
                     assert!(alone.distance(&w, a.norm()) <= bound, "{what}");
                 }

@@ -22,8 +22,8 @@ pub enum Ended {
 /// The counts and latencies that one run of a load generator measured.
 #[derive(Clone, Default)]
 pub struct Measured {
-    /// One entry for each answered request, ordered by time: when the answer came, counted from the start of the run, and
-    /// the request's latency.
+    /// One entry for each answered request, ordered by time: when the answer came, counted from the start of the run,
+    /// and the request's latency.
     pub answers: Vec<(Duration, Duration)>,
     pub refused: u64,
     pub dropped: u64,

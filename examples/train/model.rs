@@ -71,7 +71,8 @@ impl Model {
         Model { parameters, scores: |p, images| p[0].matmul(images) + &p[1] }
     }
 
-    /// A network with one hidden layer: `hidden` values, each the `tanh` of a weighted sum of the pixels, feed the scores.
+    /// A network with one hidden layer: `hidden` values, each the `tanh` of a weighted sum of the pixels, feed the
+    /// scores.
     pub fn network(s: &Session, hidden: usize) -> Model {
         let weights = |to: usize, from: usize| s.randn::<f32>([to, from]) / (from as f64).sqrt();
         let biases = |to: usize| s.zeros::<f32>([to, 1]);
@@ -100,8 +101,8 @@ impl Model {
         Ok(total / batches)
     }
 
-    /// Records the accuracy of the model on `digits`: an array of one element, the number of digits whose label the model
-    /// predicts divided by the number of all digits.
+    /// Records the accuracy of the model on `digits`: an array of one element, the number of digits whose label the
+    /// model predicts divided by the number of all digits.
     ///
     /// # Errors
     /// The fault that the arrays of `digits` or the parameters carry.

@@ -83,8 +83,8 @@ impl Device {
         }
     }
 
-    /// The error of `got` in ulp, and the exact result, both by `measure`. If the device takes numbers below `least` for
-    /// zero, the lesser error counts: that for the arguments, or that for the arguments as the device takes them.
+    /// The error of `got` in ulp, and the exact result, both by `measure`. If the device takes numbers below `least`
+    /// for zero, the lesser error counts: that for the arguments, or that for the arguments as the device takes them.
     pub fn error_of(
         &self,
         args: &[f64],

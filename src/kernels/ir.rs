@@ -193,8 +193,8 @@ pub enum Monoid {
     Moments,
     /// As `Moments` with a second argument, a bool: elements where it is false are skipped.
     MomentsWhere,
-    /// Argument value (float): components (sum of the squares of small values, of middling ones, of big ones), scaled as
-    /// [`SquareLimits`] says so that none overflows or vanishes. NaN is a middling value, infinity a big one.
+    /// Argument value (float): components (sum of the squares of small values, of middling ones, of big ones), scaled
+    /// as [`SquareLimits`] says so that none overflows or vanishes. NaN is a middling value, infinity a big one.
     Squares,
     /// Argument value (float): components (the greatest value, sum of `exp(value - greatest)`). Without values, the
     /// greatest is -inf and the sum 0. NaN is never the greatest, and makes the sum NaN.
@@ -238,9 +238,9 @@ impl Monoid {
     }
 }
 
-/// The powers of two by which [`Monoid::Squares`] scales values before it squares them (Blue: "A portable Fortran program
-/// to find the Euclidean norm of a vector", 1978). With up to 2^32 values no sum overflows, and no square of a value
-/// vanishes that counts beside the others.
+/// The powers of two by which [`Monoid::Squares`] scales values before it squares them (Blue: "A portable Fortran
+/// program to find the Euclidean norm of a vector", 1978). With up to 2^32 values no sum overflows, and no square of a
+/// value vanishes that counts beside the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SquareLimits {
     /// log2 of the magnitude below which a value is small.
@@ -280,8 +280,8 @@ pub enum InstOp {
     Index(IndexOp, Val, Val),
     /// Index comparison (bool).
     Compare(IndexCompare, Val, Val),
-    /// An element of an operand. Where the guard is false the index may lie outside, and the value has no meaning: zero,
-    /// or any element of the operand. The instructions that use it select another value there.
+    /// An element of an operand. Where the guard is false the index may lie outside, and the value has no meaning:
+    /// zero, or any element of the operand. The instructions that use it select another value there.
     Load {
         /// The operand's number.
         operand: u16,

@@ -1,5 +1,5 @@
-//! Launches of generated kernels: their sizes, the part that a dispatch covers, and how reductions and scans are cut into
-//! chunks and lanes.
+//! Launches of generated kernels: their sizes, the part that a dispatch covers, and how reductions and scans are cut
+//! into chunks and lanes.
 //!
 //! In: extents. Out: [`ReducePlan`] and [`ScanPlan`]. Must hold: a cut is a function of the shape and of `inner_fast`
 //! alone. So are, therefore, the order of additions and every bit of the result.
@@ -42,7 +42,8 @@ pub enum Geometry {
 /// The part of a launch's space that one dispatch covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tile {
-    /// First flat index of the tile (first inner index, in a full reduction).
+    /// The first index of the tile: a flat element of a map, a line of a scan or of a kernel that holds lines, an
+    /// output of a reduction to several, or an inner element of a reduction to one.
     pub begin: u32,
     /// One past the last index of the tile.
     pub end: u32,

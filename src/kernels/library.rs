@@ -35,7 +35,7 @@ pub enum Library {
         transpose_a: bool,
         /// `b` is stored as `[n, k]`.
         transpose_b: bool,
-        /// Elements from one page of `a` to the next; 0 where it is shared.
+        /// Elements from one page of `a` to the next; 0 if all pages share it.
         stride_a: u32,
         /// As `stride_a`, for `b`.
         stride_b: u32,
@@ -89,7 +89,7 @@ pub enum Library {
         columns: u32,
         /// Pages.
         batch: u32,
-        /// Elements from one page of `a` to the next; 0 where it is shared.
+        /// Elements from one page of `a` to the next; 0 if all pages share it.
         stride_a: u32,
     },
     /// Fourier transforms of lines along a dimension, operands `[x, out]`, or `[re, im, out]` if real and imaginary

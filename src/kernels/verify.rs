@@ -62,7 +62,7 @@ fn operands(kernel: &Kernel) -> Result<(), String> {
 /// # Panics
 /// Panics if the arguments have levels that do not join.
 #[cfg(test)]
-pub fn level_behind(kernel: &Kernel, op: &InstOp) -> Level {
+pub fn level_after(kernel: &Kernel, op: &InstOp) -> Level {
     match op {
         InstOp::Flat | InstOp::Inner | InstOp::Scan { .. } => Level::Element,
         InstOp::Outer => Level::Outer,

@@ -10,7 +10,7 @@ use crate::host_buffer::HostBuffer;
 use crate::ids::BufferId;
 use crate::kernels::ir::*;
 use crate::kernels::library::Library;
-use crate::kernels::verify::{level_behind, verify};
+use crate::kernels::verify::{level_after, verify};
 use smallvec::{SmallVec, smallvec};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -198,7 +198,7 @@ impl Build {
     }
 
     pub(super) fn inst(&mut self, op: InstOp, dtype: DType) -> Val {
-        let level = level_behind(&self.kernel, &op);
+        let level = level_after(&self.kernel, &op);
         self.kernel.insts.push(Inst { op, dtype, level });
         Val(self.kernel.insts.len() as u32 - 1)
     }

@@ -1,8 +1,8 @@
 //! Chains of arithmetic on floats: ops that each take the result of the one before, done in one pass over memory.
 //!
-//! In: the elements that a chain begins with, its steps with their operands, and where the results go. Out: the results.
-//! A group of vectors goes through all steps in registers, so that a chain reads each of its operands once and writes
-//! once, however long it is.
+//! In: the elements that a chain begins with, its steps with their operands, and where the results go. Out: the
+//! results. A group of vectors goes through all steps in registers, so that a chain reads each of its operands once and
+//! writes once, however long it is.
 //!
 //! Must hold: CHAIN-1: a result has the bits that the ops give one by one, so no step is contracted with another.
 //! CHAIN-2: the results may be written over the elements of an operand, lane by lane, but not shifted against them.
@@ -426,7 +426,8 @@ mod tests {
                     }
                     let mut out = blocks[0].clone();
                     let at = out.as_mut_ptr().cast::<u8>();
-                    // SAFETY: all blocks hold `n` elements; the results go over the elements that the chain begins with.
+                    // SAFETY: all blocks hold `n` elements; the results go over the elements that the chain begins
+                    // with.
                     unsafe { run(dtype, Source::Block(at), &steps, at, n) };
                     let out = &bytemuck::cast_slice::<u64, u8>(&out)[..n * width];
                     assert!(is_same(dtype, out, &expected), "{dtype} {n} {length}");

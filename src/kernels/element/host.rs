@@ -1,8 +1,8 @@
 //! Elementwise ops over blocks of host memory.
 //!
-//! In: typed blocks or scalars of one dtype. Out: a block. A unary op of a scalar is computed once; binary ops have loops
-//! for a scalar on either side. Ops of three operands, and those with a rare slow case, cut blocks into pieces of `PIECE`
-//! elements: a scalar is spread over a piece once, so that one loop serves blocks and scalars.
+//! In: typed blocks or scalars of one dtype. Out: a block. A unary op of a scalar is computed once; binary ops have
+//! loops for a scalar on either side. Ops of three operands, and those with a rare slow case, cut blocks into pieces of
+//! `PIECE` elements: a scalar is spread over a piece once, so that one loop serves blocks and scalars.
 //!
 //! Must hold: ELEM-1: there are as many arguments as the op's arity says, with dtypes that its rule yields; blocks are
 //! 64-byte aligned and hold at least `n` elements. ELEM-3: the result for an element does not depend on its place in a

@@ -8,11 +8,11 @@
 //! Must hold: the indices of such loads depend on the flat index and on parameters alone, differ from lane to lane, and
 //! grow by one from row to row.
 
-use super::frame::{BLOCK, Frame, Line, Place, Scene, Value, lines};
+use super::frame::{BLOCK, CacheLine, Frame, Place, Scene, Value, lines};
 use super::operand::HostOperand;
 use super::pool::Pool;
 use super::stage::{NONE, Stage};
-use super::turn::{self, Word};
+use super::transpose::{Word, transpose};
 use crate::kernels::ir::{InstOp, Kernel, Run, Val};
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -119,14 +119,15 @@ struct Worker<'a> {
     /// The operand to which the kernel only copies its one load, if it does.
     copy: Option<u16>,
     /// For each load, the elements that it reads for the current tile, row after row.
-    turned: Vec<Vec<Line>>,
+    transposed: Vec<Vec<CacheLine>>,
     /// The number of blocks that were evaluated.
     blocks: u64,
 }
 
-/// Bytes from row to row of `Worker::turned`. This is no power of two, because all rows would then share one cache set.
+/// Bytes from row to row of `Worker::transposed`. This is no power of two, because all rows would then share one cache
+/// set.
 fn pitch(width: usize) -> usize {
-    LANES * width + size_of::<Line>()
+    LANES * width + size_of::<CacheLine>()
 }
 
 impl<'a> Worker<'a> {
@@ -134,8 +135,9 @@ impl<'a> Worker<'a> {
         const { assert!(LANES <= BLOCK && LANES_COPIED <= LANES) };
         let (indices, rows) = (Frame::new(scene, &tiled.indices), Frame::new(scene, &tiled.rows));
         let bytes = |load: &Load| ROWS * pitch(scene.kernel.insts[load.at as usize].dtype.bytes());
-        let turned = if copy.is_some() { Vec::new() } else { loads.iter().map(|load| lines(bytes(load))).collect() };
-        Worker { loads, indices, rows, copy, turned, blocks: 0 }
+        let transposed =
+            if copy.is_some() { Vec::new() } else { loads.iter().map(|load| lines(bytes(load))).collect() };
+        Worker { loads, indices, rows, copy, transposed, blocks: 0 }
     }
 
     fn tile(&mut self, first: usize, lanes: usize, rows: usize, stride: usize) {
@@ -152,16 +154,16 @@ impl<'a> Worker<'a> {
                     to.span(width, (first + (rows - 1) * stride) as u32, lanes);
                     (to.span(width, first as u32, lanes), stride * width)
                 }
-                None => (self.turned[number].as_mut_ptr().cast(), pitch(width)),
+                None => (self.transposed[number].as_mut_ptr().cast(), pitch(width)),
             };
             let from = &scene.operands[load.operand as usize];
             // SAFETY: the buffer holds a tile. For an operand, `span` checked both ends, and no other task writes this
             // tile.
             unsafe {
                 match width {
-                    1 => turn::<u8>(from, starts, rows, to, pitch),
-                    4 => turn::<u32>(from, starts, rows, to, pitch),
-                    _ => turn::<u64>(from, starts, rows, to, pitch),
+                    1 => transpose_tile::<u8>(from, starts, rows, to, pitch),
+                    4 => transpose_tile::<u32>(from, starts, rows, to, pitch),
+                    _ => transpose_tile::<u64>(from, starts, rows, to, pitch),
                 }
             }
         }
@@ -171,10 +173,10 @@ impl<'a> Worker<'a> {
         }
         for row in 0..rows {
             self.rows.staged.clear();
-            for (load, turned) in self.loads.iter().zip(&self.turned) {
+            for (load, transposed) in self.loads.iter().zip(&self.transposed) {
                 let width = scene.kernel.insts[load.at as usize].dtype.bytes();
                 // SAFETY: the buffer holds the tile's rows.
-                let at = unsafe { turned.as_ptr().cast::<u8>().add(row * pitch(width)) };
+                let at = unsafe { transposed.as_ptr().cast::<u8>().add(row * pitch(width)) };
                 self.rows.staged.push((load.at, at));
             }
             self.rows.evaluate(&place(first + row * stride, lanes));
@@ -194,7 +196,7 @@ fn place(first: usize, lanes: usize) -> Place {
 ///
 /// # Safety
 /// `to` points to `rows` rows of as many elements as there are starts, for writing.
-unsafe fn turn<W: Word>(from: &HostOperand<'_>, starts: &[u32], rows: usize, to: *mut u8, pitch: usize) {
+unsafe fn transpose_tile<W: Word>(from: &HostOperand<'_>, starts: &[u32], rows: usize, to: *mut u8, pitch: usize) {
     let source = from.slice::<W>();
     let column = |&start: &u32| match source.get(start as usize..start as usize + rows) {
         Some(column) => column.as_ptr(),
@@ -202,5 +204,5 @@ unsafe fn turn<W: Word>(from: &HostOperand<'_>, starts: &[u32], rows: usize, to:
     };
     let columns: SmallVec<[*const W; LANES]> = starts.iter().map(column).collect();
     // SAFETY: the caller's promise for `to`; each column lies in the operand.
-    unsafe { turn::turn(&columns, rows, to, pitch) }
+    unsafe { transpose(&columns, rows, to, pitch) }
 }

@@ -97,8 +97,8 @@ impl Frame<'_> {
             };
         }
         let out = self.output(at, place);
-        // SAFETY: blocks and `out` hold the block's lanes. `out` is no argument's memory (EVAL-2), or it is an operand that
-        // is loaded at the lanes where it is stored (`Stage::find_direct`).
+        // SAFETY: blocks and `out` hold the block's lanes. `out` is no argument's memory (EVAL-2), or it is an operand
+        // that is loaded at the lanes where it is stored (`Stage::find_direct`).
         unsafe { chain::run(dtype, first, &steps, out, place.lanes) };
         Value::Block(out)
     }

@@ -22,13 +22,13 @@ struct Segment<'a> {
 
 /// An index as a sum: the index of the first element, plus a step for each row and a step for each column.
 #[derive(Clone, Copy, Default)]
-struct Line {
+struct IndexLine {
     start: u32,
     row: u32,
     column: u32,
 }
 
-impl Line {
+impl IndexLine {
     /// The index at the first row of a column, and its step from row to row.
     fn of_column(self, number: u32) -> (u32, u32) {
         (self.start.wrapping_add(self.column.wrapping_mul(number)), self.row)
@@ -36,18 +36,18 @@ impl Line {
 }
 
 /// The line of an index op, if the lines of its arguments determine it along all columns of `full` elements.
-fn along_columns(op: IndexOp, x: Line, y: Line, full: usize) -> Option<Line> {
-    let each = |f: fn(u32, u32) -> u32| Line {
+fn along_columns(op: IndexOp, x: IndexLine, y: IndexLine, full: usize) -> Option<IndexLine> {
+    let each = |f: fn(u32, u32) -> u32| IndexLine {
         start: f(x.start, y.start),
         row: f(x.row, y.row),
         column: f(x.column, y.column),
     };
-    let times = |line: Line, factor: u32| Line {
+    let times = |line: IndexLine, factor: u32| IndexLine {
         start: line.start.wrapping_mul(factor),
         row: line.row.wrapping_mul(factor),
         column: line.column.wrapping_mul(factor),
     };
-    let is_number = |line: Line| line.row == 0 && line.column == 0;
+    let is_number = |line: IndexLine| line.row == 0 && line.column == 0;
     let is_flat = x.start == 0 && x.row == 1 && x.column as usize == full;
     match op {
         IndexOp::Add => Some(each(u32::wrapping_add)),
@@ -55,9 +55,11 @@ fn along_columns(op: IndexOp, x: Line, y: Line, full: usize) -> Option<Line> {
         IndexOp::Mul if is_number(y) => Some(times(x, y.start)),
         IndexOp::Mul if is_number(x) => Some(times(y, x.start)),
         IndexOp::Div if is_flat && is_number(y) && y.start as usize == full => {
-            Some(Line { column: 1, ..Line::default() })
+            Some(IndexLine { column: 1, ..IndexLine::default() })
         }
-        IndexOp::Rem if is_flat && is_number(y) && y.start as usize == full => Some(Line { row: 1, ..Line::default() }),
+        IndexOp::Rem if is_flat && is_number(y) && y.start as usize == full => {
+            Some(IndexLine { row: 1, ..IndexLine::default() })
+        }
         IndexOp::Mul | IndexOp::Div | IndexOp::Rem | IndexOp::Wrap => None,
     }
 }
@@ -73,7 +75,7 @@ pub(super) struct Columns<'a> {
     /// Whether the column could be divided into segments.
     is_cut: bool,
     /// The lines of the kernel, by instruction.
-    lines: Vec<Line>,
+    lines: Vec<IndexLine>,
     /// The instructions whose lines must be found again for each column, in order.
     varying: Vec<u32>,
     /// The lines that each condition compared in the column before, to see whether its answers change.
@@ -93,7 +95,7 @@ impl<'a> Columns<'a> {
             full,
             column: None,
             is_cut: false,
-            lines: vec![Line::default(); insts],
+            lines: vec![IndexLine::default(); insts],
             varying: Vec::new(),
             compared: vec![None; insts],
             answers: vec![Vec::new(); insts],
@@ -105,7 +107,7 @@ impl<'a> Columns<'a> {
                     let arguments = columns.line(a).zip(columns.line(b));
                     arguments.and_then(|(x, y)| along_columns(op, x, y, full))
                 }
-                InstOp::Flat => Some(Line { start: 0, row: 1, column: full as u32 }),
+                InstOp::Flat => Some(IndexLine { start: 0, row: 1, column: full as u32 }),
                 _ => None,
             };
             match line {
@@ -124,7 +126,7 @@ impl<'a> Columns<'a> {
         }
         let columns = Columns::new(scene, peeled, full);
         let is_straight = |&at: &u32| {
-            let Line { row, column, .. } = columns.lines[at as usize];
+            let IndexLine { row, column, .. } = columns.lines[at as usize];
             !columns.varying.contains(&at) && column == row.wrapping_mul(full as u32)
         };
         peeled.pass(scene.kernel, 0).is_some_and(|pass| pass.lines.iter().all(is_straight))
@@ -180,7 +182,7 @@ impl<'a> Columns<'a> {
             let InstOp::Index(op, a, b) = self.scene.kernel.insts[at].op else { return None };
             let [a, b] = [self.line(a)?, self.line(b)?].map(|line| line.of_column(number));
             let (start, row) = index::combine_lines(op, a, b, height)?;
-            self.lines[at] = Line { start, row, column: 0 };
+            self.lines[at] = IndexLine { start, row, column: 0 };
         }
         let mut is_changed = is_new || !self.is_cut;
         for &at in &self.peeled.conditions {
@@ -192,10 +194,10 @@ impl<'a> Columns<'a> {
         Some(())
     }
 
-    fn line(&self, v: Val) -> Option<Line> {
+    fn line(&self, v: Val) -> Option<IndexLine> {
         match self.scene.kernel.inst(v).level {
             Level::Uniform => match self.scene.uniform[v.0 as usize] {
-                Value::Scalar(Scalar::U32(start)) => Some(Line { start, row: 0, column: 0 }),
+                Value::Scalar(Scalar::U32(start)) => Some(IndexLine { start, row: 0, column: 0 }),
                 _ => None,
             },
             _ => Some(self.lines[v.0 as usize]),

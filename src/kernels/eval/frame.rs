@@ -86,16 +86,16 @@ pub(super) enum FoldMode {
 /// 64-byte aligned memory of a worker.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub(super) struct Line([u8; 64]);
+pub(super) struct CacheLine([u8; 64]);
 
 /// Aligned memory of at least `bytes`.
-pub(super) fn lines(bytes: usize) -> Vec<Line> {
-    vec![Line([0; 64]); bytes.div_ceil(64)]
+pub(super) fn lines(bytes: usize) -> Vec<CacheLine> {
+    vec![CacheLine([0; 64]); bytes.div_ceil(64)]
 }
 
 #[derive(Default)]
 struct Arena {
-    memory: Vec<Line>,
+    memory: Vec<CacheLine>,
     values: Vec<Words>,
     pieces: Vec<Vec<Piece>>,
 }

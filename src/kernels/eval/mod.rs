@@ -5,7 +5,7 @@
 //! A worker evaluates the kernel's instructions one after the other over a block of about a thousand lanes; indices
 //! stay symbolic (runs) as long as possible, loads borrow operand memory if their lanes are neighbours, and a value
 //! that is stored is computed directly in the operand's memory. Consecutive arithmetic on floats is evaluated as one
-//! instruction (`chain`). A map over columns is cut where conditions on indices change, and each segment has a pass
+//! instruction (`chain`). The columns of a map are cut where conditions on indices change, and each segment has a pass
 //! without conditions (`peel`). Reductions and scans choose whether lanes run along the reduced or the kept elements by
 //! shape alone.
 //!
@@ -40,7 +40,7 @@ mod scan;
 mod stage;
 #[cfg(test)]
 mod tests;
-mod turn;
+mod transpose;
 mod value;
 
 use crate::kernels::element::host::{self as element, HostArg};

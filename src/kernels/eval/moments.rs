@@ -8,8 +8,8 @@ use crate::graph::DType;
 use crate::kernels::ir::Monoid;
 use std::mem::MaybeUninit;
 
-/// Folds values into open accumulators: (count, base, sum of `x - base`, sum of its squares). The base is a lane's first
-/// value.
+/// Folds values into open accumulators: (count, base, sum of `x - base`, sum of its squares). The base is a lane's
+/// first value.
 ///
 /// # Safety
 /// `parts` holds a lane for each value.

@@ -10,7 +10,8 @@
 //! Must hold:
 //! - EVAL-3: merging with an accumulator that was only initialised changes nothing, so unused lanes do not change a
 //!   result.
-//! - EVAL-5: accumulators are open while elements are folded into them, and closed (by `moments::close`) before they are merged.
+//! - EVAL-5: accumulators are open while elements are folded into them, and closed (by `moments::close`) before they
+//!   are merged.
 
 use super::moments;
 use super::number::Number;

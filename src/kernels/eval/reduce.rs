@@ -10,7 +10,7 @@
 //!   in its lane (the blocks of a chunk, or a unit), which is no more than `8 + 2 log2` of the lane's length, and one
 //!   for each merge, which doubles the number of elements.
 
-use super::frame::{BLOCK, Fold, FoldMode, Frame, Line, Place, Scene, Value};
+use super::frame::{BLOCK, CacheLine, Fold, FoldMode, Frame, Place, Scene, Value};
 use super::moments;
 use super::monoid::{self, Parts};
 use super::pool::Pool;
@@ -96,7 +96,7 @@ pub(super) struct Accumulators<'k> {
     lanes: usize,
     memory: *mut u8,
     starts: SmallVec<[[usize; 4]; 2]>,
-    _owner: Vec<Line>,
+    _owner: Vec<CacheLine>,
 }
 
 // SAFETY: workers touch disjoint lanes.
@@ -117,7 +117,7 @@ impl<'k> Accumulators<'k> {
             }
             starts.push(start);
         }
-        let mut owner: Vec<Line> = Vec::new();
+        let mut owner: Vec<CacheLine> = Vec::new();
         if owner.try_reserve_exact(bytes.div_ceil(64)).is_err() {
             return Err(Error::new(
                 ErrorKind::OutOfMemory,
@@ -164,7 +164,8 @@ impl<'k> Accumulators<'k> {
         }
     }
 
-    /// Sets the lanes of one output, over which a line of up to `width` elements a block is spread, to the neutral element.
+    /// Sets the lanes of one output, over which a line of up to `width` elements a block is spread, to the neutral
+    /// element.
     fn init_along(&self, width: usize) {
         for (fold, kind) in self.kinds.iter().enumerate() {
             let lanes = if kind.monoid.is_moments() { moments::lanes_along(kind.dtype) } else { width };

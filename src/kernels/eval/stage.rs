@@ -309,8 +309,8 @@ impl Stage {
         self.registers += 2 * carried(kernel).count();
     }
 
-    /// Whether the chain that makes a value may write it over the elements of an operand: they are loaded only at the lanes
-    /// where they are written, and no other instruction reads them later.
+    /// Whether the chain that makes a value may write it over the elements of an operand: they are loaded only at the
+    /// lanes where they are written, and no other instruction reads them later.
     fn is_read_before(&self, kernel: &Kernel, operand: u16, value: Val) -> bool {
         if self.chains[value.0 as usize].is_none() {
             return false;

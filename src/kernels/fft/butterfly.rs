@@ -95,8 +95,8 @@ impl Statements {
         result
     }
 
-    /// The transform of a prime number of inputs: the sum and the difference of inputs `j` and `radix - j` give results `k`
-    /// and `radix - k` together.
+    /// The transform of a prime number of inputs: the sum and the difference of inputs `j` and `radix - j` give results
+    /// `k` and `radix - k` together.
     fn prime(&mut self, x: &[Number]) -> Vec<Number> {
         let (radix, half) = (x.len(), x.len() / 2);
         let pairs: Vec<(Number, Number)> =

@@ -7,7 +7,7 @@
 //! padded lines follow.
 
 use super::plan::{FAR_MIN, Plan, chirp_numbers};
-use super::text::{Form, Load, PARAMS, Store, text};
+use super::text::{PARAMS, PassForm, PassLoad, PassStore, text};
 use crate::error::{Error, ErrorKind};
 use crate::graph::{DType, Fourier, Parts, Spectrum};
 use crate::kernels::library::{Library, Pass};
@@ -93,15 +93,15 @@ impl Lines {
         self.fourier.inverse && self.fourier.spectrum == Spectrum::Half
     }
 
-    fn argument(&self, chirped: bool) -> End<Load> {
+    fn argument(&self, chirped: bool) -> End<PassLoad> {
         let (parts, swap) = (self.fourier.parts, self.fourier.inverse);
-        let what = Load::Argument { parts, half: self.is_half_inverse(), swap, chirped };
+        let what = PassLoad::Argument { parts, half: self.is_half_inverse(), swap, chirped };
         End { what, place: Place { operand: 0, re: 0, im: self.before * self.given * self.after } }
     }
 
-    fn result(&self, chirped: bool) -> End<Store> {
+    fn result(&self, chirped: bool) -> End<PassStore> {
         let (operand, swap) = (self.out(), self.fourier.inverse);
-        let what = Store::Result { operand, real: self.is_half_inverse(), swap, chirped };
+        let what = PassStore::Result { operand, real: self.is_half_inverse(), swap, chirped };
         End { what, place: Place { operand, re: 0, im: self.before * self.fourier.yields() * self.after } }
     }
 
@@ -144,14 +144,14 @@ impl Maker<'_> {
         let behind = chirp_numbers(padded) as u32;
         let copies = [lines.copy(0, behind), lines.copy(1, behind)];
         let scratch = copies[0].operand;
-        let to = |place: Place| End { what: Store::Plain(scratch), place };
+        let to = |place: Place| End { what: PassStore::Plain(scratch), place };
         let chirp = Place { operand: scratch, re: 0, im: padded };
         let one = Lines { before: 1, after: 1, ..*lines };
         let between = toward(chirp, Place { im: copies[0].re + padded, ..copies[0] }, chirp_radices.len());
-        self.chain(&one, chirp_radices, End { what: Load::Chirp, place: chirp }, between, to(chirp))?;
+        self.chain(&one, chirp_radices, End { what: PassLoad::Chirp, place: chirp }, between, to(chirp))?;
         let between = toward(copies[1], copies[0], radices.len());
         self.chain(lines, radices, lines.argument(true), between, to(copies[1]))?;
-        let convolved = End { what: Load::Convolved(scratch), place: copies[1] };
+        let convolved = End { what: PassLoad::Convolved(scratch), place: copies[1] };
         self.chain(lines, radices, convolved, copies, lines.result(true))
     }
 
@@ -160,16 +160,16 @@ impl Maker<'_> {
         &mut self,
         lines: &Lines,
         radices: &[u32],
-        from: End<Load>,
+        from: End<PassLoad>,
         between: [Place; 2],
-        to: End<Store>,
+        to: End<PassStore>,
     ) -> Result<(), Error> {
         let mut done = 1;
         for (number, &radix) in radices.iter().enumerate() {
             let (first, last) = (number == 0, number + 1 == radices.len());
             let (source, target) = (between[(number + 1) % 2], between[number % 2]);
-            let load = if first { from.what } else { Load::Plain(source.operand) };
-            let store = if last { to.what } else { Store::Plain(target.operand) };
+            let load = if first { from.what } else { PassLoad::Plain(source.operand) };
+            let store = if last { to.what } else { PassStore::Plain(target.operand) };
             let places = [if first { from.place } else { source }, if last { to.place } else { target }];
             self.pass(lines, radix, done, (load, store), places)?;
             done *= radix;
@@ -182,12 +182,12 @@ impl Maker<'_> {
         lines: &Lines,
         radix: u32,
         done: u32,
-        (load, store): (Load, Store),
+        (load, store): (PassLoad, PassStore),
         [source, target]: [Place; 2],
     ) -> Result<(), Error> {
         let Lines { dtype, before, after, length, given, fourier } = *lines;
         let (from, to) = (before * (length / radix), before * done);
-        let form = Form {
+        let form = PassForm {
             dtype,
             radix,
             lines_first: from >= FAR_MIN,
@@ -197,12 +197,12 @@ impl Maker<'_> {
             store,
         };
         let (source_pitch, source_end) = match load {
-            Load::Argument { .. } => (before * given, before * given.min(fourier.takes())),
-            Load::Plain(_) | Load::Convolved(_) | Load::Chirp => (from * radix, from * radix),
+            PassLoad::Argument { .. } => (before * given, before * given.min(fourier.takes())),
+            PassLoad::Plain(_) | PassLoad::Convolved(_) | PassLoad::Chirp => (from * radix, from * radix),
         };
         let (target_pitch, target_end) = match store {
-            Store::Result { .. } => (before * fourier.yields(), before * fourier.yields()),
-            Store::Plain(_) => (to * radix, to * radix),
+            PassStore::Result { .. } => (before * fourier.yields(), before * fourier.yields()),
+            PassStore::Plain(_) => (to * radix, to * radix),
         };
         let count = before * after * (length / radix);
         let mut params = vec![0, self.segment_shift, count];

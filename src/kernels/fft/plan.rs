@@ -20,7 +20,7 @@ const FAR_MAX: u32 = 256;
 /// The longest line that is transformed in one pass if its neighbours are far apart. A second pass would read and write
 /// everything again.
 const FAR_ALONE_MAX: u32 = 512;
-/// Neighbours of a line count as far apart if at least this many elements lie between their beginnings.
+/// Neighbours of a line count as far apart if they are at least this many elements apart in memory.
 pub const FAR_MIN: u32 = 8;
 
 /// The passes of a transform.

@@ -2,7 +2,7 @@
 //! them. Between steps, invocations exchange numbers through workgroup memory, first the real parts and then the
 //! imaginary ones.
 //!
-//! In: a [`Form`]. Out: a module. Its parameters, from `OWN_WORDS` on, are [`PARAMS`].
+//! In: a [`PassForm`]. Out: a module. Its parameters, from `OWN_WORDS` on, are [`PARAMS`].
 //!
 //! A pass of radix R loads lines whose elements are `source_step` numbers apart, and stores them `target_step` apart
 //! (Stockham's order: no pass reverses digits). Element `p` of line `l` is loaded from `l % source_step + p *
@@ -51,7 +51,7 @@ pub const PARAMS: [&str; 21] = [
 
 /// The numbers that a pass loads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Load {
+pub enum PassLoad {
     /// The numbers that an earlier pass stored in this operand.
     Plain(u16),
     /// As `Plain`, but multiplied by the spectrum of the chirp. Real and imaginary parts are exchanged, which makes the
@@ -74,7 +74,7 @@ pub enum Load {
 
 /// The numbers that a pass stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Store {
+pub enum PassStore {
     /// Numbers for a later pass, in this operand.
     Plain(u16),
     /// The result, multiplied by the factor.
@@ -92,7 +92,7 @@ pub enum Store {
 
 /// The form of a pass, on which its text depends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Form {
+pub struct PassForm {
     /// f32 or f64.
     pub dtype: DType,
     /// The length of its transforms.
@@ -105,12 +105,12 @@ pub struct Form {
     /// twiddle factors.
     pub turned: bool,
     /// The numbers that it loads.
-    pub load: Load,
+    pub load: PassLoad,
     /// The numbers that it stores.
-    pub store: Store,
+    pub store: PassStore,
 }
 
-impl Form {
+impl PassForm {
     /// The number of lines of a tile.
     pub fn lines(&self) -> u32 {
         let most = tile(self.dtype) / self.radix;
@@ -120,12 +120,12 @@ impl Form {
     /// The operands that it binds, in order.
     pub fn operands(&self) -> Vec<u16> {
         let mut operands = match self.load {
-            Load::Plain(operand) | Load::Convolved(operand) => vec![operand],
-            Load::Chirp => vec![],
-            Load::Argument { parts: Parts::Apart, .. } => vec![0, 1],
-            Load::Argument { parts: Parts::Real | Parts::Together, .. } => vec![0],
+            PassLoad::Plain(operand) | PassLoad::Convolved(operand) => vec![operand],
+            PassLoad::Chirp => vec![],
+            PassLoad::Argument { parts: Parts::Apart, .. } => vec![0, 1],
+            PassLoad::Argument { parts: Parts::Real | Parts::Together, .. } => vec![0],
         };
-        let (Store::Plain(target) | Store::Result { operand: target, .. }) = self.store;
+        let (PassStore::Plain(target) | PassStore::Result { operand: target, .. }) = self.store;
         operands.push(target);
         operands.dedup();
         operands
@@ -133,13 +133,13 @@ impl Form {
 
     /// Whether it needs functions of the chirp.
     pub fn uses_chirp(&self) -> bool {
-        let loads = matches!(self.load, Load::Chirp | Load::Argument { chirped: true, .. });
-        loads || matches!(self.store, Store::Result { chirped: true, .. })
+        let loads = matches!(self.load, PassLoad::Chirp | PassLoad::Argument { chirped: true, .. });
+        loads || matches!(self.store, PassStore::Result { chirped: true, .. })
     }
 }
 
 /// The module of a pass whose operands have these numbers of segments.
-pub fn text(form: &Form, segments: &[u8]) -> String {
+pub fn text(form: &PassForm, segments: &[u8]) -> String {
     let mut module = Module::new();
     for (operand, &segments) in form.operands().iter().zip(segments) {
         module.operand(&format!("o{operand}"), storage(form.dtype), segments);
@@ -168,7 +168,7 @@ pub fn text(form: &Form, segments: &[u8]) -> String {
 
 /// The declarations of workgroup memory, and of the functions for a number's place in it, for twiddle factors and for
 /// chirps.
-fn functions(form: &Form) -> String {
+fn functions(form: &PassForm) -> String {
     let (dtype, ty) = (form.dtype, storage(form.dtype));
     let numbers = (form.lines() * form.radix).next_multiple_of(32);
     let poly = |set: &[f64]| {

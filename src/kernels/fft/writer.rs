@@ -1,9 +1,10 @@
 //! Writes the statements by which an invocation of a pass loads, transforms, exchanges and stores its numbers.
 //!
-//! In: a [`Form`]. Out: the text of `main`, in the order in which the methods of [`Writer`] are called. Must hold: FFT-4.
+//! In: a [`PassForm`]. Out: the text of `main`, in the order in which the methods of [`Writer`] are called. Must hold:
+//! FFT-4.
 
 use super::butterfly::{Number, Statements, literal};
-use super::text::{Form, INVOCATIONS, Load, PARAMS, Store};
+use super::text::{INVOCATIONS, PARAMS, PassForm, PassLoad, PassStore};
 use crate::graph::{DType, Parts};
 use crate::kernels::wgsl::pieces::OWN_WORDS;
 use crate::kernels::wgsl::types::{from_words, zero};
@@ -20,7 +21,7 @@ pub struct Held {
 
 /// The statements of `main`, under construction.
 pub struct Writer<'a> {
-    form: &'a Form,
+    form: &'a PassForm,
     /// The statements so far.
     pub statements: Statements,
     /// Whether neighbouring invocations have numbers of neighbouring lines at this point.
@@ -31,7 +32,7 @@ pub struct Writer<'a> {
 
 impl Writer<'_> {
     /// No statements yet.
-    pub fn new(form: &Form) -> Writer<'_> {
+    pub fn new(form: &PassForm) -> Writer<'_> {
         let statements = Statements::new(form.dtype);
         Writer { form, statements, lines_first: form.lines_first, read: false }
     }
@@ -129,8 +130,8 @@ impl Writer<'_> {
     /// The number at a place of a block.
     fn loaded(&mut self, block: &str, at: &str) -> Number {
         match self.form.load {
-            Load::Plain(operand) => self.plain(operand, &format!("{block} + {at}")),
-            Load::Convolved(operand) => {
+            PassLoad::Plain(operand) => self.plain(operand, &format!("{block} + {at}")),
+            PassLoad::Convolved(operand) => {
                 let number = self.plain(operand, &format!("{block} + {at}"));
                 let i = self.statements.value(&format!("{at} / before"));
                 let re = self.statements.value(&format!("load_o{operand}({i})"));
@@ -138,7 +139,7 @@ impl Writer<'_> {
                 let Number { re, im } = self.statements.product(&number, &re, &im);
                 Number { re: im, im: re }
             }
-            Load::Chirp => {
+            PassLoad::Chirp => {
                 let distance = self.statements.value(&format!("min({at}, padded - {at})"));
                 let chirp = self.chirp(&format!("min({distance}, len)"));
                 let zero = zero(self.form.dtype);
@@ -146,7 +147,7 @@ impl Writer<'_> {
                 let select = |part: &str| format!("select({zero}, {part}, {distance} < len)");
                 self.statements.number(&select(&re), &select(&im))
             }
-            Load::Argument { parts, half, swap, chirped } => self.argument(block, at, parts, half, swap, chirped),
+            PassLoad::Argument { parts, half, swap, chirped } => self.argument(block, at, parts, half, swap, chirped),
         }
     }
 
@@ -295,12 +296,12 @@ impl Writer<'_> {
             for (i, number) in (0..).zip(numbers) {
                 let at = self.statements.value(&format!("{within} + ({first} + {}u) * target_step", i * held.apart));
                 match self.form.store {
-                    Store::Plain(operand) => {
+                    PassStore::Plain(operand) => {
                         for (name, part) in [("re", &number.re), ("im", &number.im)] {
                             self.add(&format!("store_o{operand}(target_{name} + {block} + {at}, {part});"));
                         }
                     }
-                    Store::Result { operand, real, swap, chirped } => {
+                    PassStore::Result { operand, real, swap, chirped } => {
                         self.store_result(operand, number, &block, &at, [real, swap, chirped]);
                     }
                 }

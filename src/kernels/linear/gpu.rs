@@ -134,8 +134,8 @@ impl Passes<'_> {
         Ok(())
     }
 
-    /// Writes every element of the output: `value` of `i` and `j`, its row and column, and of `original`, the element of
-    /// `a` at row `i` of column `j - first`. The output has `rows` rows.
+    /// Writes every element of the output: `value` of `i` and `j`, its row and column, and of `original`, the element
+    /// of `a` at row `i` of column `j - first`. The output has `rows` rows.
     fn begin(&mut self, what: &str, rows: u32, first: u32, value: &str) -> Result<(), Error> {
         let elements = self.page as u64 * self.batch as u64;
         let (zero, ty) = (zero(self.dtype), storage(self.dtype));
@@ -200,7 +200,7 @@ fn tree(combine: &str) -> String {
 }
 
 /// The columns of a panel of `m` rows, so that its kernel stays within `TURNS_MAX`. A column takes `turns` turns of all
-/// loops for each 256 rows, and `fixed` turns besides.
+/// loops for each 256 rows, and `fixed` turns in addition.
 fn panel_width(m: u32, turns: u32, fixed: u32) -> u32 {
     (TURNS_MAX / (m.div_ceil(256) * turns + fixed)).clamp(1, PANEL)
 }

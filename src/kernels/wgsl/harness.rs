@@ -15,7 +15,7 @@ use crate::kernels::ir::{
 use crate::kernels::library::Pass;
 use crate::kernels::target::{FloatProfile, Precision};
 use crate::kernels::test_device::TestDevice;
-use crate::kernels::verify::{level_behind, verify};
+use crate::kernels::verify::{level_after, verify};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -250,7 +250,7 @@ impl Build {
     }
 
     pub(crate) fn inst(&mut self, op: InstOp, dtype: DType) -> Val {
-        let level = level_behind(&self.kernel, &op);
+        let level = level_after(&self.kernel, &op);
         self.kernel.insts.push(Inst { op, dtype, level });
         Val(self.kernel.insts.len() as u32 - 1)
     }

@@ -2,8 +2,9 @@
 //!
 //! In: names and element types. Out: declarations, with functions `load_name(i)` and `store_name(i, value)`.
 //!
-//! Must hold: parameter word 0 of a library kernel is its fault word's number ([`FAULT_WORD`]), word 1 log2 of
-//! the 32-bit elements in a segment (`SEGMENT_SHIFT_WORD`; half as many 64-bit ones); its own words follow from [`OWN_WORDS`] on.
+//! Must hold: parameter word 0 of a library kernel is its fault word's number ([`FAULT_WORD`]), word 1 log2 of the
+//! 32-bit elements in a segment (`SEGMENT_SHIFT_WORD`; half as many 64-bit ones); its own words follow from
+//! [`OWN_WORDS`] on.
 
 use super::dispatch::rows;
 use super::types::vector;

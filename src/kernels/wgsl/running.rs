@@ -30,7 +30,7 @@ const TURNED: u32 = 2;
 const GREW: u32 = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Part {
+enum PartKind {
     /// The fold of its elements.
     Folded,
     FloatProduct,
@@ -42,17 +42,17 @@ enum Part {
 #[derive(Clone, Debug)]
 pub(super) struct Running {
     fold: Fold,
-    part: Part,
+    part: PartKind,
 }
 
 impl Running {
     pub(super) fn new(monoid: Monoid, dtype: DType) -> Running {
         let signed = matches!(dtype, DType::I32 | DType::I64);
         let part = match monoid {
-            Monoid::Sum if signed => Part::SaturatingSum,
-            Monoid::Prod if signed => Part::SaturatingProduct,
-            Monoid::Prod if dtype.is_float() => Part::FloatProduct,
-            _ => Part::Folded,
+            Monoid::Sum if signed => PartKind::SaturatingSum,
+            Monoid::Prod if signed => PartKind::SaturatingProduct,
+            Monoid::Prod if dtype.is_float() => PartKind::FloatProduct,
+            _ => PartKind::Folded,
         };
         Running { fold: Fold::new(monoid, dtype), part }
     }
@@ -77,14 +77,14 @@ impl Running {
         let dtype = self.fold.argument;
         let (least, greatest, zero, one) = (extreme(dtype, false), extreme(dtype, true), zero(dtype), one(dtype));
         match self.part {
-            Part::Folded => vec![x.to_string()],
-            Part::FloatProduct => vec![x.to_string(), format!("select(1u, 0u, {})", is_finite(dtype, x))],
-            Part::SaturatingSum => vec![
+            PartKind::Folded => vec![x.to_string()],
+            PartKind::FloatProduct => vec![x.to_string(), format!("select(1u, 0u, {})", is_finite(dtype, x))],
+            PartKind::SaturatingSum => vec![
                 format!("({least} + max({x}, {zero}))"),
                 format!("({greatest} + min({x}, {zero}))"),
                 format!("({least} - min({x}, {zero}))"),
             ],
-            Part::SaturatingProduct => {
+            PartKind::SaturatingProduct => {
                 let turned = format!("select({GREW}u, {TURNED}u, {x} == -{one})");
                 let over = format!("select(0u, {OVER}u, {x} == {least})");
                 vec![x.to_string(), format!("(select({turned}, 0u, ({x} == {one}) | ({x} == {zero})) | {over})")]
@@ -95,12 +95,12 @@ impl Running {
     /// Statements that extend the part in the variables `part` by the part `earlier`, which comes before it.
     pub(super) fn compose(&self, functions: &mut Functions, part: &[String], earlier: &[String]) -> Vec<String> {
         match self.part {
-            Part::Folded => vec![format!("{} = {};", part[0], self.fold.pair(functions, 1, &earlier[0], &part[0]))],
-            Part::FloatProduct => {
+            PartKind::Folded => vec![format!("{} = {};", part[0], self.fold.pair(functions, 1, &earlier[0], &part[0]))],
+            PartKind::FloatProduct => {
                 let product = self.float_product(functions, &earlier[0], part);
                 vec![format!("{} = {product};", part[0]), format!("{} |= {};", part[1], earlier[1])]
             }
-            Part::SaturatingSum => {
+            PartKind::SaturatingSum => {
                 let (low, high, from) = (&part[0], &part[1], &part[2]);
                 vec![
                     "{".to_string(),
@@ -114,7 +114,7 @@ impl Running {
                     "}".to_string(),
                 ]
             }
-            Part::SaturatingProduct => {
+            PartKind::SaturatingProduct => {
                 let mut lines = vec!["{".to_string()];
                 lines.extend(self.clamped_product(functions, &earlier[0], &earlier[1], part));
                 lines.push(format!("    {} = product;", part[0]));
@@ -131,10 +131,10 @@ impl Running {
     /// Statements that set the variable `to` to the running value after the part, given the value `before` it.
     pub(super) fn apply(&self, functions: &mut Functions, to: &str, before: &str, part: &[String]) -> Vec<String> {
         match self.part {
-            Part::Folded => vec![format!("{to} = {};", self.fold.pair(functions, 1, before, &part[0]))],
-            Part::FloatProduct => vec![format!("{to} = {};", self.float_product(functions, before, part))],
-            Part::SaturatingSum => vec![format!("{to} = {};", self.clamped_sum(before, part))],
-            Part::SaturatingProduct => {
+            PartKind::Folded => vec![format!("{to} = {};", self.fold.pair(functions, 1, before, &part[0]))],
+            PartKind::FloatProduct => vec![format!("{to} = {};", self.float_product(functions, before, part))],
+            PartKind::SaturatingSum => vec![format!("{to} = {};", self.clamped_sum(before, part))],
+            PartKind::SaturatingProduct => {
                 let mut lines = vec!["{".to_string()];
                 lines.extend(self.clamped_product(functions, before, "0u", part));
                 lines.push(format!("    {to} = product;"));

@@ -41,7 +41,7 @@ fn lines(body: &mut Body, scans: &[Scan], in_phases: bool) {
         let chunks = body.memory.parameter(header::CHUNKS);
         body.line(format!("if ((phase == 2u) & ({chunks} > 1u)) {{"));
         scans.iter().fold(0, |word, scan| {
-            scan.begin_behind(body, word);
+            scan.begin_after_chunks(body, word);
             word + scan.words()
         });
         body.line("}");
@@ -81,7 +81,7 @@ fn columns(body: &mut Body, scans: &[Scan]) {
     begin(body, scans, OF_ELEMENTS);
     body.line("if (phase == 2u) {");
     scans.iter().fold(0, |word, scan| {
-        scan.begin_column_behind(body, word);
+        scan.begin_column_after_chunks(body, word);
         word + scan.words()
     });
     body.line("}");

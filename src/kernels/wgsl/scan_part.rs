@@ -199,7 +199,7 @@ impl Scan {
         body.line("}");
     }
 
-    /// Sets the scan's value in all rounds, where this invocation walks a line by itself.
+    /// Sets the scan's value in all rounds, for an invocation that walks a line by itself.
     pub(super) fn column(&self, body: &mut Body, arg: Val) {
         self.elements(body, arg);
         let carry = self.carry();
@@ -267,7 +267,7 @@ impl Scan {
 
     /// Sets the carry to the value after the chunks before this one. Each invocation composes the totals of some
     /// neighbouring chunks. The scan's totals begin at this word of scratch.
-    pub(super) fn begin_behind(&self, body: &mut Body, mut word: usize) {
+    pub(super) fn begin_after_chunks(&self, body: &mut Body, mut word: usize) {
         let Some(scratch) = body.kernel.scratch else { return };
         let before = self.names("before");
         body.line("{");
@@ -305,8 +305,8 @@ impl Scan {
         stored
     }
 
-    /// Does the same as `begin_behind`, where an invocation walks a line by itself.
-    pub(super) fn begin_column_behind(&self, body: &mut Body, mut word: usize) {
+    /// Does the same as `begin_after_chunks`, for an invocation that walks a line by itself.
+    pub(super) fn begin_column_after_chunks(&self, body: &mut Body, mut word: usize) {
         let Some(scratch) = body.kernel.scratch else { return };
         let (before, carry) = (self.names("before"), self.carry());
         body.line("{");

@@ -22,10 +22,11 @@ pub(super) fn passes(made: &mut Passes<'_>) -> Result<(), Error> {
         let place = |i: u32, j: u32| Matrix { operand: 1, first: i + n * j, down: 1, right: n, page: made.page };
         // The rows below are, transposed, the right sides of a system with the block.
         let below = place(next, first);
-        let system = System { triangle: place(first, first), sides: below.turned(), size, count: left, unit: false };
+        let system =
+            System { triangle: place(first, first), sides: below.transposed(), size, count: left, unit: false };
         substitute(made, system, false)?;
         let to = Matrix { operand: 1, first: next + n * next, down: 1, right: n, page: made.page };
-        let product = Product { to, left: below, right: below.turned(), rows: left, columns: left, terms: size };
+        let product = Product { to, left: below, right: below.transposed(), rows: left, columns: left, terms: size };
         subtract(made, product, true)?;
     }
     Ok(())

@@ -30,7 +30,7 @@ pub(super) struct Matrix {
 
 impl Matrix {
     /// The transposed matrix.
-    pub fn turned(self) -> Matrix {
+    pub fn transposed(self) -> Matrix {
         Matrix { down: self.right, right: self.down, ..self }
     }
 
@@ -73,7 +73,7 @@ pub(super) fn solve(made: &mut Passes<'_>, triangle: Triangle, count: u32) -> Re
     copy(made)?;
     let mut matrix = Matrix { operand: 0, first: 0, down: 1, right: n, page: made.stride_a };
     if triangle.transpose {
-        matrix = matrix.turned();
+        matrix = matrix.transposed();
     }
     let mut sides = Matrix { operand: 2, first: 0, down: 1, right: n, page: made.page };
     if !triangle.is_forward() {

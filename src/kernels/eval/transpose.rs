@@ -12,8 +12,8 @@ pub(super) trait Word: Copy {
     /// Transposes a square: `SIDE` elements, from `row` on, of each of `SIDE` columns.
     ///
     /// # Safety
-    /// The CPU has AVX2; `columns` points to the addresses of `SIDE` columns, which have the elements, and `to` to `SIDE`
-    /// rows of as many words.
+    /// The CPU has AVX2; `columns` points to the addresses of `SIDE` columns, which have the elements, and `to` to
+    /// `SIDE` rows of as many words.
     #[cfg(target_arch = "x86_64")]
     unsafe fn square(columns: *const *const Self, row: usize, to: *mut u8, pitch: usize);
 }
@@ -23,7 +23,7 @@ pub(super) trait Word: Copy {
 ///
 /// # Safety
 /// The columns have `rows` elements, and `to` points to `rows` rows of as many words as there are columns, for writing.
-pub(super) unsafe fn turn<W: Word>(columns: &[*const W], rows: usize, to: *mut u8, pitch: usize) {
+pub(super) unsafe fn transpose<W: Word>(columns: &[*const W], rows: usize, to: *mut u8, pitch: usize) {
     // SAFETY: the caller's promise; AVX2 is used only if the CPU has it.
     unsafe {
         #[cfg(target_arch = "x86_64")]
@@ -34,10 +34,10 @@ pub(super) unsafe fn turn<W: Word>(columns: &[*const W], rows: usize, to: *mut u
     }
 }
 
-/// As [`turn`] for some of the rows, without vectors.
+/// As [`transpose`] for some of the rows, without vectors.
 ///
 /// # Safety
-/// As [`turn`]; `to` is row 0, also if `rows` begins later.
+/// As [`transpose`]; `to` is row 0, also if `rows` begins later.
 #[inline(always)]
 unsafe fn word_by_word<W: Word>(columns: &[*const W], rows: std::ops::Range<usize>, to: *mut u8, pitch: usize) {
     /// Columns that are written together.
@@ -61,10 +61,10 @@ unsafe fn word_by_word<W: Word>(columns: &[*const W], rows: std::ops::Range<usiz
     }
 }
 
-/// As [`turn`], with vectors. Takes as many columns at a time as fill a cache line of each row.
+/// As [`transpose`], with vectors. Takes as many columns at a time as fill a cache line of each row.
 ///
 /// # Safety
-/// As [`turn`]; the CPU has AVX2.
+/// As [`transpose`]; the CPU has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn in_squares<W: Word>(columns: &[*const W], rows: usize, to: *mut u8, pitch: usize) {
@@ -181,7 +181,7 @@ mod tests {
             let untouched = W::from(255);
             let vectors: &dyn Fn(&mut [W]) = &|out| {
                 // SAFETY: `out` has `rows` rows of `pitch` words.
-                unsafe { turn(&columns, rows, out.as_mut_ptr().cast(), pitch * size_of::<W>()) }
+                unsafe { transpose(&columns, rows, out.as_mut_ptr().cast(), pitch * size_of::<W>()) }
             };
             let words: &dyn Fn(&mut [W]) = &|out| {
                 // SAFETY: as above.
