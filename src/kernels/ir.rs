@@ -6,10 +6,10 @@
 //! (32-bit words, wide ones take two, low first), so its hash is the key of the pipeline cache.
 //!
 //! Invariants (checked by `verify`):
-//! - IR-1: instructions are in SSA order; an operand of an instruction stands before it. Nothing names a `Require`,
-//!   which has no value.
-//! - IR-2: an instruction's level is what its arguments imply (`Level::join`); only `Reduce` lowers
-//!   Element to Reduced; a store's values and indices have a level that its form can write.
+//! - IR-1: instructions are in SSA order; an operand of an instruction stands before it. No instruction and no store
+//!   names a `Require`, because that has no value.
+//! - IR-2: an instruction's level is what its arguments imply (`verify::join`); only `Reduce` lowers Element to
+//!   Reduced; a store's values and indices have a level that its form can write.
 //! - IR-3: `Param` slots lie in `HEADER_WORDS..params`, wide ones with their second word.
 //! - IR-4: a `Load` names a readable operand of its dtype, a `Store` a writable one.
 //! - IR-5: `Outer`, `Inner`, `Reduce`, `Scan` occur only in the forms that have them.
@@ -454,8 +454,8 @@ impl Kernel {
         matches!(self.form, Form::Scan { .. }) && !self.faults
     }
 
-    /// Whether any instruction or operand is 64 bits wide: such kernels work on one element an invocation,
-    /// others on four.
+    /// Whether any instruction or operand is 64 bits wide: the invocations of such kernels work on one element at a
+    /// time, those of most others on four.
     pub fn is_wide(&self) -> bool {
         self.insts.iter().any(|i| i.dtype.is_wide()) || self.operands.iter().any(|o| o.dtype.is_wide())
     }

@@ -1,4 +1,5 @@
-//! Rolled kernels: a map whose body runs once for each turn of a loop, from one store of its state to the next.
+//! Rolled kernels: maps that run their body once for each turn of a loop, and keep the loop's state in registers
+//! between turns.
 //!
 //! In: a kernel. Out: which of its values differ from turn to turn. The kernel loads its carried values before the
 //! first turn and stores them after the last one. The numbers of a turn are a row of parameters.

@@ -232,7 +232,8 @@ fn dtype(kernel: &Kernel, inst: &Inst) -> Result<(), String> {
     }
 }
 
-/// The rule of an elementwise op: its arguments have one dtype (but for a mask), which it keeps or maps to bool.
+/// The rule of an elementwise op: its arguments have one dtype (except for a mask), and its result has the same dtype
+/// or is a bool.
 fn apply(op: ElementOp, args: &[DType], output: DType) -> Result<(), String> {
     use ElementOp::*;
     let arity = match op {

@@ -200,8 +200,8 @@ fn before_wrap(op: IndexCompare, p: Piece) -> u32 {
     p.lanes.min(u32::try_from(steps + 1).unwrap_or(u32::MAX))
 }
 
-/// Compares two runs that do not wrap: their difference moves one way, so the answer changes once at most; twice for
-/// equality, around one lane.
+/// Compares two runs that do not wrap. Their difference is monotonic, so the answer changes at most once, or for
+/// equality twice, around one lane.
 fn compare_piece(op: IndexCompare, x: Piece, y: Piece, out: &mut Vec<Piece>) {
     let lanes = x.lanes as i64;
     let first = number(op, y.start) - number(op, x.start);
@@ -281,7 +281,7 @@ pub(super) fn write_pieces(pieces: &[Piece], out: &mut [u32]) {
     }
 }
 
-/// Quotients or remainders of consecutive indices by a small constant, without a division a lane.
+/// Quotients or remainders of consecutive indices by a small constant, without a division for each lane.
 pub(super) fn divide_consecutive(remainder: bool, start: u32, divisor: u32, out: &mut [u32]) {
     let (mut q, mut r) = (start / divisor, start % divisor);
     for slot in out {

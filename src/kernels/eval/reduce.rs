@@ -164,8 +164,7 @@ impl<'k> Accumulators<'k> {
         }
     }
 
-    /// Sets the lanes of one output, over which a line of up to `width` elements a block is spread, to the neutral
-    /// element.
+    /// Sets the lanes of one output to the neutral element. The blocks of its line have up to `width` elements.
     fn init_along(&self, width: usize) {
         for (fold, kind) in self.kinds.iter().enumerate() {
             let lanes = if kind.monoid.is_moments() { moments::lanes_along(kind.dtype) } else { width };

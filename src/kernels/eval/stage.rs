@@ -288,7 +288,6 @@ impl Stage {
         let mut ends: Vec<(u32, u32)> = self.order.iter().map(|&at| (last_use[at as usize], at)).collect();
         ends.retain(|&(position, _)| position != 0 && position != END);
         ends.sort_unstable_by(|a, b| b.cmp(a));
-        // A view of a reduction's components lives in the fold's memory, not in a register.
         self.register = vec![NONE; kernel.insts.len()];
         let mut free: Vec<u16> = Vec::new();
         for (position, &at) in self.order.iter().enumerate() {
