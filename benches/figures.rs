@@ -221,7 +221,7 @@ fn cpu_ns(name: Option<&str>) -> f64 {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
     let of_task = |path: std::path::PathBuf| -> Option<f64> {
         let comm = std::fs::read_to_string(path.join("comm")).ok()?;
-        // The system keeps 15 bytes of a name.
+        // The system keeps 15 bytes of a thread's name.
         if name.is_some_and(|name| !comm.starts_with(&name[..name.len().min(15)])) {
             return None;
         }

@@ -278,7 +278,7 @@ fn indices_in_data_that_lie_outside_fault_at_the_gather() {
     let x = s.arange(0.0f32, 10.0, 1.0);
     let index = s.from_slice(&[3i32, 99], [2, 1]).unwrap();
     let taken = x.take(&index);
-    assert!(taken.error().is_none(), "what lies in data is not known when it is recorded");
+    assert!(taken.error().is_none(), "indices in data are not known when the op is recorded");
     let error = wait((taken + 1.0).gather::<f32>()).unwrap_err();
     assert_eq!((error.kind(), error.op()), (ErrorKind::Index, Some("take")));
     assert_eq!(wait((&x + 1.0).gather::<f32>()).unwrap()[9], 10.0, "others notice nothing");

@@ -264,5 +264,5 @@ fn the_host_and_a_gpu_in_its_memory_do_not_promise_more_than_there_is() {
     assert!(gpu.host_share_bytes > 0 || !gpu.software, "a software adapter's memory is the host's");
     let asked = 1 << 30;
     let Some(rt) = common::gpu(|b| b.host_budget(asked)) else { return };
-    assert_eq!(rt.devices()[0].budget_bytes, asked, "what the program set stays");
+    assert_eq!(rt.devices()[0].budget_bytes, asked, "the budget that the program set is kept");
 }

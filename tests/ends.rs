@@ -121,7 +121,7 @@ fn a_shutdown_may_be_asked_for_by_many_and_again() {
         for one in many {
             one.join().unwrap().unwrap();
         }
-        assert_eq!(wait(gather).unwrap().len(), 1000, "{device}: it was asked for before");
+        assert_eq!(wait(gather).unwrap().len(), 1000, "{device}: it was demanded before the shutdown");
         wait(rt.shutdown()).unwrap();
         wait(rt.shutdown()).unwrap();
     }
@@ -249,7 +249,7 @@ fn a_lender_that_panics_or_lies_is_the_programs_and_harms_nobody() {
             let last = (&x * 1.0).max_over(..).item::<f32>();
             let all = x.gather::<f32>();
             drop(x);
-            assert_eq!(wait(last).unwrap(), 9_999.0, "{device}: what it lent at first counts");
+            assert_eq!(wait(last).unwrap(), 9_999.0, "{device}: the first slice counts");
             assert_eq!(wait(all).unwrap()[9_999], 9_999.0, "{device}");
         }
         assert_eq!(

@@ -218,7 +218,7 @@ fn work_that_was_being_compiled_while_its_operand_was_lost_fails_and_keeps_nobod
     // The device is lost in this op's batch, which is repeated.
     assert_eq!(done("the loss", work()).unwrap()[0], 1.0);
     let mut second = (&y * 2.0).gather::<f32>();
-    // Its demand is under way with this poll; if the loss of `y` is told already, the poll yields the result.
+    // Its demand is under way with this poll; if the loss of `y` is known already, the poll yields the result.
     let told = match std::pin::Pin::new(&mut second).poll(&mut context) {
         std::task::Poll::Ready(result) => result,
         std::task::Poll::Pending => done("what reads it", second),
@@ -1095,7 +1095,10 @@ fn conditions_expand_to_what_they_check_and_those_that_do_not_fit_fault_at_once(
         let kind = |array: Array| array.error().map(Error::kind);
         assert_eq!(kind(x.ensure(&x, "no bool")), Some(ErrorKind::DType));
         assert_eq!(kind(x.ensure(&x.t().lt(0.0), "another shape")), Some(ErrorKind::Shape));
-        assert_eq!(kind(x.sum(0).ensure(&x.lt(0.0), "larger than what it is for")), Some(ErrorKind::Shape));
+        assert_eq!(
+            kind(x.sum(0).ensure(&x.lt(0.0), "a condition that is larger than the array")),
+            Some(ErrorKind::Shape)
+        );
         assert_works(device, &s);
     }
 }

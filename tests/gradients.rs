@@ -549,7 +549,7 @@ fn a_checkpoint_draws_its_random_numbers_again_and_keeps_nothing_between() {
         let drawn = s.random_state();
         let (loss, tangent) = (value.sum(..), watch.jvp(&value, &s.ones::<f32>([1, 1000])).unwrap());
         let gradient = watch.gradients(&loss).unwrap();
-        assert_eq!(s.random_state(), drawn, "what is drawn again is not drawn from the session");
+        assert_eq!(s.random_state(), drawn, "numbers that are drawn again are not drawn from the session's stream");
         assert_eq!(values(&loss), values(&plain), "{device}");
         assert_eq!(values(&gradient), values(&expected), "{device}");
         close(device, &values(&tangent), &values(&expected), 1e-4);

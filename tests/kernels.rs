@@ -455,7 +455,7 @@ fn views_are_index_arithmetic_and_never_copies() {
         // Element (0, 0) of the result is x(199, 299).
         assert_eq!(out[0], 2.0 * ((199 + 200 * 299) % 97) as f32 / 97.0, "{device}");
         assert_eq!((did.kernels, did.bytes_kernel_written), (1, 4 * 10_000), "{device}");
-        assert_eq!(did.bytes_kernel_read, 4 * 10_000, "{device}: what the slice leaves out is not read");
+        assert_eq!(did.bytes_kernel_read, 4 * 10_000, "{device}: elements outside of the slice are not read");
     }
 }
 
@@ -637,7 +637,7 @@ fn counters_increase_only_where_things_happen() {
 
         let (_, again) = counted(&rt, || wait((&x + 2.0).eval()).unwrap());
         assert_eq!((again.plan_cache_hits, again.plan_cache_misses, again.pipelines_compiled), (1, 0, 0), "{device}");
-        assert_eq!(again.bytes_uploaded, 0, "{device}: the source is there already");
+        assert_eq!(again.bytes_uploaded, 0, "{device}: the source is on the device already");
 
         let (_, failed) = counted(&rt, || {
             let index = s.from_slice(&[20_000i32, 1], [2, 1]).unwrap();

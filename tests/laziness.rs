@@ -226,7 +226,7 @@ fn a_fault_is_carried_to_its_dependents_alone_and_the_first_operands_wins() {
         assert!(at.file().ends_with("laziness.rs") && at.line() == line, "{at}");
         assert_eq!(wait(both.gather::<f32>()).unwrap_err().op(), Some("add"), "{device}");
         assert_eq!(wait((&x + 1.0).gather::<f32>()).unwrap()[14], 2.0, "{device}: others notice nothing");
-        assert_eq!(rt.stats().ops_recorded, 2 + 1, "{device}: of what is faulty nothing is recorded");
+        assert_eq!(rt.stats().ops_recorded, 2 + 1, "{device}: nothing is recorded for a faulty array");
     }
 }
 

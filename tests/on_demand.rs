@@ -53,7 +53,7 @@ fn a_named_gpu_is_opened_at_the_start_unless_it_is_left_for_later() {
     let s = late.session("late").seed(3).open();
     let tiny = s.full(2.0f32, [2, 1]) + 1.0;
     assert_eq!(tiny.gather_blocking::<f32>().unwrap()[0], 3.0);
-    assert_eq!(late.stats().gpus_opened, 0, "what folds needs no device");
+    assert_eq!(late.stats().gpus_opened, 0, "a folded value needs no device");
     let bits = |rt: &Runtime| {
         let s = rt.session("bits").seed(7).open();
         let x = s.randn::<f32>([5000, 1]);
@@ -91,7 +91,7 @@ fn a_named_gpu_that_does_not_open_fails_what_was_to_run_on_it() {
         assert!(error.location().is_some());
     }
     let x = s.from_slice(&[1.0f32, 2.0], [2, 1]).unwrap();
-    assert_eq!(x.gather_blocking::<f32>().unwrap()[1], 2.0, "host data is there all the same");
+    assert_eq!(x.gather_blocking::<f32>().unwrap()[1], 2.0, "host data needs no GPU");
     assert_eq!(rt.device("gpu").unwrap_err().kind(), ErrorKind::Device);
 }
 

@@ -1,5 +1,5 @@
 //! Scale: a hundred thousand ops before the first gather, or with `TIDEMILL_TESTS=all` a million; thousands of sessions
-//! at once; within 4 GB, and in linear work.
+//! at the same time. The process stays within 4 GB, and the work grows linearly with the ops.
 
 mod common;
 use common::{gpu, host, wait};

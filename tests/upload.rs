@@ -43,7 +43,10 @@ fn what_threads_write_is_copied_by_the_gpu_alone() {
         (bits(&(&x * 2.0 + 1.0)), bits(&x))
     });
     assert_eq!((stats.bytes_uploaded, stats.bytes_staged), (4 * N as u64, 0));
-    assert!(whole.iter().enumerate().all(|(i, x)| *x == value(i).to_bits()), "the host data is what was written");
+    assert!(
+        whole.iter().enumerate().all(|(i, x)| *x == value(i).to_bits()),
+        "the host data equals the written elements"
+    );
     let (copied, stats) = counted(&rt, || {
         let x = s.from_vec((0..N).map(value).collect(), [N, 1]).unwrap();
         bits(&(&x * 2.0 + 1.0))
@@ -134,7 +137,7 @@ fn a_full_ring_leaves_host_memory_and_the_same_values() {
     assert_eq!((stats.bytes_uploaded, stats.bytes_staged), (64 << 20, 64 << 20));
     drop(hoard);
     let ((), stats) = counted(&rt, || assert!(wait(filled(&s).sum(..).item::<f32>()).unwrap() > 0.0));
-    assert_eq!(stats.bytes_staged, 0, "what was let go is there again");
+    assert_eq!(stats.bytes_staged, 0, "the dropped memory is free again");
 }
 
 #[test]
@@ -315,7 +318,7 @@ fn an_owner_is_let_go_of_when_nothing_reads_it_any_more() {
         let s = rt.session("shared").open();
         let all: Arc<[f32]> = (0..N).map(value).collect();
         assert_eq!(s.from_shared(all.clone(), [N, 2]).unwrap_err().kind(), ErrorKind::Shape);
-        assert_eq!(Arc::strong_count(&all), 1, "what fits no array is given back");
+        assert_eq!(Arc::strong_count(&all), 1, "elements that do not fit the shape are given back");
         let doubled = s.from_shared(all.clone(), [N, 1]).unwrap() * 2.0;
         assert_eq!(Arc::strong_count(&all), 2, "it is still to be read");
         assert_eq!(wait(doubled.slice((9..10, ..)).item::<f32>()).unwrap(), value(9) * 2.0);
@@ -446,7 +449,7 @@ fn a_writer_that_blocks_waits_while_its_sessions_work_is_under_way() {
     std::thread::scope(|scope| {
         let third = scope.spawn(|| s.upload::<f32>([N, 1]).map(drop));
         std::thread::sleep(Duration::from_millis(700));
-        assert!(!third.is_finished(), "it waits for what is under way");
+        assert!(!third.is_finished(), "the writer waits for the work in progress");
         hold.release();
         third.join().unwrap().unwrap();
     });

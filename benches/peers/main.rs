@@ -111,7 +111,7 @@ fn set(options: &mut Options, name: &str, value: &str) -> std::result::Result<()
         _ => return Err(format!("{name} is unknown")),
     }
     if options.page.is_some() && !options.only.is_empty() {
-        return Err("--write replaces the whole table: it goes without --only".into());
+        return Err("--write replaces the whole table, so it cannot be combined with --only".into());
     }
     match options.only.iter().find(|name| !ROWS.iter().any(|row| row.name == **name)) {
         Some(unknown) => Err(format!("{unknown} is no row")),

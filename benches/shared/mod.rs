@@ -1,7 +1,7 @@
 //! Functions that several benches call: they read options of the command line, end the program, and compute quantiles
 //! and the memory of the process.
 
-// Every bench uses its part of this.
+// Every bench uses some of these functions.
 #![allow(dead_code)]
 
 use std::fmt::Display;

@@ -2,7 +2,7 @@
 //!
 //! Two models on the same data: a logistic regression with stochastic gradient descent, and a network of one hidden
 //! layer with Adam. A step is array code: a batch is taken by index, the loss is recorded, its gradients are recorded
-//! behind it, and the parameters are overwritten. Nothing is awaited within an epoch.
+//! after it, and the parameters are overwritten. Nothing is awaited within an epoch.
 
 mod model;
 
