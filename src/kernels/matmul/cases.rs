@@ -1,4 +1,4 @@
-//! Inputs that a running sum adds badly, and the bound that products hold on every device (MATMUL-1).
+//! Inputs for which a running sum has large errors, and the bound on the error of products on every device (MATMUL-1).
 
 use crate::graph::DType;
 use crate::kernels::library::Library;
@@ -32,7 +32,8 @@ impl Case {
     }
 }
 
-/// Shapes of all paths: thin ones, Gram matrices, outer products, lengths that are multiples of nothing.
+/// Shapes that take all code paths: thin products, Gram matrices, outer products, lengths that are no multiples of
+/// block sizes.
 pub(crate) fn shapes(long: usize) -> Vec<Case> {
     let sizes = [
         (1, 1, 1),
@@ -60,7 +61,7 @@ pub(crate) fn shapes(long: usize) -> Vec<Case> {
     ];
     let mut cases = Vec::new();
     for (at, (m, n, k)) in sizes.into_iter().enumerate() {
-        // The long ones in two of the four layouts each, so that all of them are seen.
+        // Long products take two of the four layouts each, so that all layouts occur.
         let layouts = [(false, false), (true, false), (false, true), (true, true)];
         let some = if m * n * k > 20_000 { vec![layouts[at % 4], layouts[(at + 1) % 4]] } else { layouts.to_vec() };
         for (transpose_a, transpose_b) in some {
@@ -71,12 +72,12 @@ pub(crate) fn shapes(long: usize) -> Vec<Case> {
     cases
 }
 
-/// How the terms of every sum look, by their numbers.
+/// The kinds of terms of the sums.
 pub(crate) const KINDS: [&str; 7] =
     ["tenths", "ones", "a large one first", "falling", "alternating", "offset", "mixed"];
 
-/// The kinds that a test takes of a case, with their numbers: two, others from case to case, or with
-/// `TIDEMILL_TESTS=all` all of them.
+/// The kinds that a test takes for a case, with their numbers: all with `TIDEMILL_TESTS=all`, otherwise two, different
+/// ones for each case.
 pub(crate) fn kinds(case: usize) -> impl Iterator<Item = (usize, &'static str)> {
     let taken = rounds(2, KINDS.len());
     KINDS.into_iter().enumerate().cycle().skip(case * 2 % KINDS.len()).take(taken)
@@ -139,11 +140,11 @@ fn exact(terms: impl Iterator<Item = (f64, f64)>) -> (f64, f64) {
     (high + low, magnitude)
 }
 
-/// The worst error of a product in parts of the bound: at most 1 is right.
+/// The largest error of a product, divided by the bound. It must be at most 1.
 pub(crate) fn worst(case: Case, a: &[f64], b: &[f64], got: &[f64], eps: f64) -> f64 {
     let Case { m, n, k, batch, transpose_a, transpose_b } = case;
     let mut worst = 0.0f64;
-    // Long sums of many elements take long: some elements speak for all.
+    // Many elements with long sums take long, so only some elements are checked.
     let step = (m * n * batch * k / 400_000).max(1);
     for at in (0..m * n * batch).step_by(step) {
         let (i, j, page) = (at % m, at / m % n, at / (m * n));

@@ -1,11 +1,11 @@
-//! The matrix product on a GPU, by tiles of both factors ([`tiles`]) or with one of them read once ([`thin`]).
+//! The matrix product on a GPU: by tiles of both factors ([`tiles`]), or with one factor read once ([`thin`]).
 //!
-//! In: sizes and segment counts. Out: a pass over slices of the terms (`Split`). Where there are several slices, their
+//! In: sizes and segment counts. Out: a pass over slices of the terms (`Split`). If there are several slices, their
 //! sums are partial results in the scratch operand, and a second pass adds them. The parameters of the first pass, from
 //! `OWN_WORDS` on, are `PARAMS`; those of the second are outputs, slices, and lanes of an output.
 //!
-//! Must hold: MATMUL-1. Nothing depends on the rounding of a difference, which a driver's compiler may rearrange. Terms
-//! beyond the last one are zeros, in both factors.
+//! Must hold: MATMUL-1. The bound does not depend on the rounding error of a difference (as compensated sums do),
+//! because a driver's compiler may rearrange it. Terms beyond the last one are zeros, in both factors.
 
 mod thin;
 mod tiles;
@@ -22,11 +22,11 @@ const PARTIALS_A_LANE: u32 = 4;
 /// The parameters of the pass over terms, from `OWN_WORDS` on.
 const PARAMS: [&str; 10] = ["m", "n", "k", "stride_a", "stride_b", "terms", "tiles_m", "tiles_n", "batch", "slices"];
 
-/// The passes of a matrix product whose operands `[a, b, out]`, or `[a, b, out, partial]` where it has several slices,
-/// have so many segments.
+/// The passes of a matrix product whose operands, `[a, b, out]` or, with several slices, `[a, b, out, partial]`, have
+/// these numbers of segments.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` where the result has more tiles than a grid.
+/// `ErrorKind::Unsupported` if the result has more tiles than a grid holds.
 pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<Vec<Pass>, Error> {
     let Library::MatMul { dtype, m, n, k, batch, .. } = *library else {
         panic!("LIB-1: {} is no matrix product", library.name());
@@ -86,7 +86,8 @@ const SLICE: &str =
     let last = select(0u, first + min(terms, k - first), live);
 ";
 
-/// The pass that adds the partial results of each element: several lanes an element, whose sums are added as a tree.
+/// The pass that adds the partial results of each element. An element has several lanes, whose sums are added as a
+/// tree.
 fn sum_of_partials(
     dtype: DType,
     outputs: u32,
@@ -151,13 +152,13 @@ mod tests {
         Case { m, n, k, batch: 1, transpose_a: false, transpose_b: false }
     }
 
-    /// A product of doubles, in storage order, as the GPU computes it of elements of a dtype.
+    /// A product that the GPU computes with elements of a dtype, as f64 in storage order.
     fn product(library: &Library, dtype: DType, a: &[f64], b: &[f64]) -> Option<Vec<f64>> {
         let Library::MatMul { m, n, batch, .. } = *library else { return None };
         product_by(Way::of(dtype, m, n, batch), library, dtype, a, b)
     }
 
-    /// The same, made in a certain way.
+    /// As `product`, computed in a given way.
     fn product_by(way: Way, library: &Library, dtype: DType, a: &[f64], b: &[f64]) -> Option<Vec<f64>> {
         let gpu = gpu()?;
         let Library::MatMul { m, n, k, batch, .. } = *library else { return None };
@@ -199,7 +200,7 @@ mod tests {
         for (transpose_a, transpose_b) in [(true, false), (false, true), (true, true)] {
             all.push(Case { transpose_a, transpose_b, batch: 2, ..case(70, 20, 35) });
         }
-        // Two bands of tiles.
+        // This result has two bands of tiles.
         all.push(case(610, 70, 5));
         all.push(case(4, 4, 0));
         all.push(case(2, 3, TERMS_MAX as usize + 100));
@@ -226,7 +227,7 @@ mod tests {
     fn products_of_any_length_and_shape_hold_their_bound() {
         for (number, case) in cases::shapes(20_000).into_iter().enumerate() {
             for (at, kind) in cases::kinds(number) {
-                // Doubles take the same way, and longer on a software device.
+                // Products of f64 take the same way, but are slower on a software device.
                 let dtypes = [(DType::F32, f32::EPSILON as f64), (DType::F64, f64::EPSILON)];
                 for (dtype, eps) in dtypes.into_iter().take(1 + at % 2) {
                     let round = |x: f64| if dtype.is_wide() { x } else { x as f32 as f64 };
@@ -244,7 +245,7 @@ mod tests {
         let Some(gpu) = gpu() else { return };
         let case = Case { transpose_a: true, ..case(5, 6, TERMS_MAX as usize + 70) };
         let (a, b) = cases::operands(case, "tenths", 0.0, |x| x as f32 as f64);
-        // As where so many tiles fill a GPU that the terms are not cut.
+        // This split has one slice, like that of a product with enough tiles to fill a GPU.
         let split = Split { slices: 1, terms: TERMS_MAX + 128 };
         let segments = [1, 1, 1, 1];
         let passes = passes_of(&case.library(DType::F32), Way::of(DType::F32, 5, 6, 1), split, &segments, 30).unwrap();
@@ -277,8 +278,8 @@ mod tests {
     fn all_tilings_add_in_the_same_order() {
         let layouts = [(false, false), (true, false), (false, true), (true, true)];
         for (at, (dtype, tiling)) in Tiling::all().into_iter().enumerate() {
-            // Several sums in memory where the terms are not cut, and a rest that fills no run. Sizes with and without
-            // vectors.
+            // The terms are not cut, so that several sums are added in memory, and the last run is not full. The sizes
+            // are read with and without vectors.
             for (m, n, k) in [(75, 70, 600 + at), (76, 72, 600)] {
                 let (transpose_a, transpose_b) = layouts[(at + m + n) % 4];
                 let case = Case { transpose_a, transpose_b, batch: 2, ..case(m, n, k) };

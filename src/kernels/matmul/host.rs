@@ -2,10 +2,10 @@
 //!
 //! In: sizes and operands, or a `Product` by its addresses. Out: the elements of the result.
 //!
-//! A product is made in one of three ways (`Way`), by its shape: packed, as parts of the result from copies of both
-//! factors that a tile of registers runs through; streamed, where one side is thin and the other lies so that
-//! neighbours in memory are rows of the result; dotted, where the terms of a sum are neighbours in memory. All cut the
-//! terms into chunks, whose sums a last step adds as a tree.
+//! A product is computed in one of three ways (`Way`), depending on its shape. Packed: both factors are copied, and
+//! parts of the result are computed tile by tile in registers. Streamed: one side is thin, and rows of the other factor
+//! are neighbours in memory. Dotted: the terms of a sum are neighbours in memory. All ways cut the terms into chunks,
+//! whose sums are added as a tree at the end.
 //!
 //! Must hold: EVAL-4: parts and chunks are cut by the sizes alone. MATMUL-1.
 
@@ -20,15 +20,15 @@ use crate::kernels::library::Library;
 pub use lanes::Real;
 use lanes::{Kernel, Lanes, dispatch};
 
-/// Multiplications below which one thread is enough.
+/// A product with fewer multiplications runs on one thread.
 const PARALLEL_MIN: usize = 1 << 18;
-/// Terms that are added one after the other, anywhere (MATMUL-1).
+/// The most terms that are added one after the other (MATMUL-1).
 const RUN: usize = 16;
-/// Lines of the shorter side up to which a product is thin.
+/// A product is thin if its shorter side has at most this many lines.
 const THIN: usize = 4;
-/// Lines of both sides up to which a product is dotted, wherever its terms lie.
+/// A product is dotted if both sides have at most this many lines, however its terms lie in memory.
 const DOTTED_MAX: usize = 16;
-/// Parts of a result that are enough to keep the threads busy; a result of fewer has its terms cut.
+/// This many parts of a result keep the threads busy. If a result has fewer, its terms are cut.
 const PARTS_ENOUGH: usize = 8;
 
 /// Runs `Library::MatMul` over its operands `[a, b, out]`.
@@ -79,7 +79,7 @@ fn multiply<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Poo
     if m == 0 || n == 0 || batch == 0 {
         return;
     }
-    // SAFETY: the one place that writes `out`.
+    // SAFETY: this is the only slice of `out`.
     let out = &mut unsafe { operands[2].slice_mut::<T>() }[..m * n * batch];
     if k == 0 {
         return out.fill(T::ZERO);
@@ -122,9 +122,9 @@ impl<T> Factor<T> {
     /// The address of an element.
     ///
     /// # Safety
-    /// It exists.
+    /// The element exists.
     unsafe fn element(&self, page: usize, row: usize, column: usize) -> *const T {
-        // SAFETY: the caller's.
+        // SAFETY: ALL the caller's promise.
         unsafe { self.at.add(page * self.page + row * self.of.down + column * self.of.right) }
     }
 
@@ -133,7 +133,7 @@ impl<T> Factor<T> {
     }
 }
 
-/// A product: what it reads, and how its result lies in memory.
+/// A product: its sizes, its factors, and how its result lies in memory.
 #[derive(Clone, Copy)]
 struct Product<T> {
     m: usize,
@@ -148,7 +148,7 @@ struct Product<T> {
 // SAFETY: the factors are only read.
 unsafe impl<T: Sync> Sync for Product<T> {}
 
-/// How a product is made.
+/// The way in which a product is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
     Packed,
@@ -164,7 +164,7 @@ struct Cut {
     terms: usize,
 }
 
-/// A part of the work: rows, columns and terms from the first of each on.
+/// A part of the work: its page, and the first ones and the numbers of its rows, columns and terms.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     page: usize,
@@ -179,7 +179,7 @@ struct Part {
 impl<T: Real> Product<T> {
     /// Writes the result. `each` calls a function for every number below a count, perhaps on several threads.
     fn write(self, out: &mut [T], each: impl Fn(usize, bool, &(dyn Fn(usize) + Sync))) {
-        // The longer side is the rows' (the result is written turned), so that there is one thin form.
+        // The longer side becomes the rows (the result is then written transposed), so that there is one thin form.
         let thin = self.m.min(self.n) <= DOTTED_MAX;
         let product = if thin && self.n > self.m {
             Product { m: self.n, n: self.m, a: self.b.turned(), b: self.a.turned(), c: self.c.turned(), ..self }
@@ -244,7 +244,7 @@ impl<T: Real> Product<T> {
         if parts >= PARTS_ENOUGH {
             return Cut { rows, columns, terms: self.k };
         }
-        // The most chunks, and the least terms of one.
+        // The largest number of chunks, and the smallest number of terms in a chunk.
         let (most, least) = match way {
             Way::Streamed => (16, streamed::ELEMENTS_MIN / self.m.clamp(1, rows)),
             Way::Packed | Way::Dotted => (64, 1 << 13),
@@ -269,7 +269,7 @@ fn add_chunks<T: Real>(partial: &[T], out: &mut [T]) {
     }
 }
 
-/// The sums of neighbouring elements from `first` on over all chunks, of which each holds all `elements`.
+/// The sums over all chunks of `LANES` neighbouring elements from `first` on. Each chunk has all `elements`.
 fn added<T: Real, const LANES: usize>(partial: &[T], elements: usize, chunks: usize, first: usize) -> [T; LANES] {
     let plus = |x: [T; LANES], y: [T; LANES]| std::array::from_fn(|lane| x[lane].plus(y[lane]));
     let mut tree = Tree::<[T; LANES], 32>::new([T::ZERO; LANES]);
@@ -280,8 +280,7 @@ fn added<T: Real, const LANES: usize>(partial: &[T], elements: usize, chunks: us
     tree.sum(plus)
 }
 
-/// Sums that are added as a tree, whichever number of them comes: a counter in binary, whose digits are sums of 1, 2, 4
-/// and so on of them.
+/// Adds any number of values as a tree, like a binary counter: digit `n` holds the sum of `2^n` values.
 struct Tree<V, const LEVELS: usize> {
     sums: [V; LEVELS],
     count: usize,
@@ -305,7 +304,7 @@ impl<V: Copy, const LEVELS: usize> Tree<V, LEVELS> {
         self.count += 1;
     }
 
-    /// The sum of all, of which there is at least one.
+    /// The sum of all values. There must be at least one.
     #[inline(always)]
     fn sum(&self, plus: impl Fn(V, V) -> V) -> V {
         let mut level = self.count.trailing_zeros() as usize;
@@ -322,7 +321,7 @@ impl<V: Copy, const LEVELS: usize> Tree<V, LEVELS> {
     }
 }
 
-/// A part of a product, for the instruction set that there is.
+/// A part of a product, to be computed with the widest instruction set of the CPU.
 struct Job<'a, T> {
     product: &'a Product<T>,
     part: Part,
@@ -334,7 +333,7 @@ struct Job<'a, T> {
 impl<T: Real> Kernel<T> for Job<'_, T> {
     #[inline(always)]
     fn run<L: Lanes<Real = T>>(self) {
-        // SAFETY: `write_upright` made it of parts that exist.
+        // SAFETY: `write_upright` made the job for a part that exists.
         unsafe {
             match self.way {
                 Way::Packed => packed::run::<L>(self.product, self.part, self.out),
@@ -345,7 +344,7 @@ impl<T: Real> Kernel<T> for Job<'_, T> {
     }
 }
 
-/// A pointer that workers share; each writes its own parts.
+/// A pointer that workers share. Each worker writes the parts that it has taken.
 struct Shared<T>(*mut T);
 
 impl<T> Shared<T> {
@@ -354,7 +353,7 @@ impl<T> Shared<T> {
     }
 }
 
-// SAFETY: parts are disjoint.
+// SAFETY: workers write disjoint parts.
 unsafe impl<T> Sync for Shared<T> {}
 
 #[cfg(test)]
@@ -437,7 +436,7 @@ mod tests {
         }
     }
 
-    /// The worst error of a product on the host, in parts of the bound.
+    /// The largest error of a product on the host, divided by the bound.
     fn worst<T: Real + Element + Into<f64>>(
         case: Case,
         kind: &str,

@@ -4,8 +4,8 @@
 //!
 //! Must hold:
 //! - MATMUL-1: the error of every element is at most `(4 + log2 k) eps` times the sum of the magnitudes of its terms,
-//!   for every shape and on every device. So no running sum takes more than sixteen terms or sums: longer ones are added
-//!   in levels, whose form depends on the sizes alone.
+//!   for every shape and on every device. So no running sum has more than sixteen terms: longer sums are added in
+//!   levels, whose form depends on the sizes alone.
 
 #[cfg(test)]
 pub(crate) mod cases;

@@ -1,52 +1,52 @@
-//! How a GPU divides a product: the shape of a workgroup's tile, and into how many slices the terms are cut.
+//! Divides a product for a GPU: the shape of a workgroup's tile, and the slices into which the terms are cut.
 //!
-//! In: dtype and sizes. Out: a [`Tiling`] and a [`Split`]. Must hold: both depend on dtype and sizes alone, so that the
-//! bits of a product do, too.
+//! In: dtype and sizes. Out: a [`Tiling`] and a [`Split`]. Must hold: both depend on dtype and sizes alone, and so do
+//! the bits of a product.
 
 use crate::graph::DType;
 
 /// Terms that an invocation of a tile adds in registers.
 pub(super) const TERMS_MAX: u32 = 512;
-/// Sums of so many terms that are added to a result in memory, one after the other.
+/// Sums of `TERMS_MAX` terms that are added to a result in memory, one after the other.
 const SUMS_MAX: u32 = 8;
-/// Terms below which a slice is not worth a workgroup.
+/// The least terms of a slice. With fewer, it does not pay for a workgroup.
 const SLICE_TERMS_MIN: u32 = 512;
 /// Workgroups of tiles that fill a large GPU.
 const GROUPS_WANTED: u64 = 256;
-/// Large tiles from which on a product has enough of them.
+/// A product with at least this many large tiles takes large tiles.
 const LARGE_TILES_MIN: u64 = 256;
-/// Workgroups that fill a large GPU where they wait for memory rather than compute.
+/// Workgroups that fill a large GPU if they mostly wait for memory.
 const READING_GROUPS_WANTED: u64 = 2048;
-/// Lines of the shorter side, and of the longer one, up to which a product reads more than it computes.
+/// A product mostly waits for memory if its shorter side and its longer side have at most these numbers of lines.
 const READING_MAX: (u32, u32) = (32, 64);
 /// The terms that an invocation adds one after the other.
 #[cfg(feature = "gpu")]
 pub(super) const RUN: u32 = 8;
-/// The terms that a running sum on the second level of the tree takes: slices are multiples of it.
+/// The terms of a running sum on the second level of the tree. Slices are multiples of it.
 pub(super) const BLOCK: u32 = 64;
-/// Workgroup memory that other tiles take at most: every device has it.
+/// The most workgroup memory of tiles of other dtypes, in bytes. Every device has it.
 #[cfg(feature = "gpu")]
 const TILES_BYTES: u32 = 16 << 10;
-/// Workgroup memory that tiles of doubles take at most. A device with less computes in f32 alone.
+/// The most workgroup memory of tiles of f64, in bytes. A device with less computes in f32 only.
 #[cfg(feature = "gpu")]
 pub const WIDE_TILES_BYTES: u32 = 24 << 10;
 /// Lines of the shorter side up to which a product is thin.
 const THIN_MAX: u32 = 4;
-/// Lines of the longer side of a thin product up to which whole workgroups add the terms of each.
+/// If the longer side of a thin product has at most this many lines, a whole workgroup adds the terms of each line.
 const FEW_LINES: u32 = 16;
 
-/// How a product is made.
+/// The way in which a product is computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Way {
     /// By tiles of both factors.
     Tiles(Tiling),
-    /// With one factor read once, as it lies.
+    /// With one factor read once, in its order in memory.
     Thin(Thin),
 }
 
 /// The part of a result that a workgroup computes from tiles of the operands. An invocation has `rows` by `columns`
-/// blocks of `lanes` by `lanes` elements. A tile of an operand has `depth` terms. Workgroup memory
-/// holds two tiles of each operand: at most 16 KiB of singles, and 24 KiB of doubles.
+/// blocks of `lanes` by `lanes` elements. A tile of an operand has `depth` terms. Workgroup memory holds two tiles of
+/// each operand: at most 16 KiB for f32, and 24 KiB for f64.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
 pub(super) struct Tiling {
@@ -70,10 +70,10 @@ impl Tiling {
     const OF_32: Tiling = Tiling { across: 16, down: 16, rows: 1, columns: 1, lanes: 2, depth: 16 };
     const OF_64: Tiling = Tiling { across: 16, down: 16, rows: 1, columns: 1, lanes: 4, depth: 16 };
     const OF_128: Tiling = Tiling { across: 16, down: 16, rows: 2, columns: 2, lanes: 4, depth: 8 };
-    /// Of doubles, 64 by 64.
+    /// Tiles of 64 by 64 elements of f64.
     const WIDE_OF_64: Tiling = Tiling { across: 8, down: 16, rows: 4, columns: 2, lanes: 2, depth: 8 };
 
-    /// Every tiling, with a dtype that it serves.
+    /// Every tiling, with a dtype for which it is used.
     #[cfg(all(test, feature = "gpu"))]
     pub fn all() -> [(DType, Tiling); 6] {
         let [single, wide] = [DType::F32, DType::F64];
@@ -93,7 +93,7 @@ impl Tiling {
         self.across * self.down
     }
 
-    /// Workgroup memory of two tiles of each operand, with so many vectors of padding a term.
+    /// Bytes of workgroup memory of two tiles of each operand, with `padding` vectors for each term.
     #[cfg(feature = "gpu")]
     fn bytes(self, dtype: DType, padding: u32) -> u32 {
         let vectors = 2 * self.depth * (self.slots_down() + self.slots_across() + padding);
@@ -121,27 +121,27 @@ impl Tiling {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
 pub(super) struct Thin {
-    /// The columns are the longer side.
+    /// Whether the columns are the longer side.
     pub turned: bool,
-    /// Lines of the shorter side, up to the next power of two.
+    /// Lines of the shorter side, rounded up to a power of two.
     pub count: u32,
     /// Lines of the longer side that a workgroup computes.
     pub lines: u32,
-    /// Lanes to which the terms of a sum are dealt.
+    /// Lanes to which the terms of a sum are distributed.
     pub lanes: u32,
-    /// Neighbouring terms that a lane is dealt at a time: a divisor of `RUN`, or 1.
+    /// Neighbouring terms that a lane gets at a time: a divisor of `RUN`, or 1.
     pub dealt: u32,
 }
 
 impl Thin {
-    /// Terms of a slice: 512 a lane.
+    /// Terms of a slice: 512 for each lane.
     pub fn terms_max(self) -> u32 {
         512 * self.lanes
     }
 }
 
 impl Way {
-    /// How `batch` products of `m` by `n` elements are made. All tilings add in the same order.
+    /// The way to compute `batch` products of `m` by `n` elements. All tilings add in the same order.
     pub fn of(dtype: DType, m: u32, n: u32, batch: u32) -> Way {
         let (short, long) = (m.min(n), m.max(n));
         if short <= THIN_MAX {
@@ -162,13 +162,13 @@ impl Way {
             (true, ..) => return Way::Tiles(Tiling::WIDE_OF_64),
         };
         let tiles = |tiling| Way::Tiles(tiling).tiles(m, n) * batch as u64;
-        // Large tiles read less, but they are few, and more of them may lie beyond the edges.
+        // Large tiles read less memory, but there are fewer of them, and larger parts of them may lie beyond the edges.
         let elements = |tiling| tiles(tiling) * Way::Tiles(tiling).height() as u64 * Way::Tiles(tiling).width() as u64;
         let wasteful = elements(large) > elements(small) + elements(small) / 8;
         Way::Tiles(if wasteful || tiles(large) < LARGE_TILES_MIN { small } else { large })
     }
 
-    /// Tiles of a product.
+    /// The number of tiles of a product.
     fn tiles(self, m: u32, n: u32) -> u64 {
         m.div_ceil(self.height()) as u64 * n.div_ceil(self.width()) as u64
     }
@@ -192,18 +192,18 @@ impl Way {
     }
 }
 
-/// The terms of a product, cut into slices that are summed apart.
+/// How the terms of a product are cut into slices, which are summed separately.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Split {
-    /// How many there are. Where there are several, their sums are partial results, which a last pass adds.
+    /// The number of slices. If there are several, their sums are partial results, which a last pass adds.
     pub slices: u32,
-    /// Terms of each but the last, which may have fewer.
+    /// Terms of each slice. The last slice may have fewer.
     pub terms: u32,
 }
 
 impl Split {
-    /// The slices of a product: as many as fill a GPU, if they are long enough, and at least as many as keep the chain
-    /// of sums in memory short.
+    /// The slices of a product: as many as fill a GPU, if slices are long enough, and at least so many that the chain
+    /// of sums in memory stays short.
     pub fn of(dtype: DType, m: u32, n: u32, k: u32, batch: u32) -> Split {
         let way = Way::of(dtype, m, n, batch);
         let groups = way.tiles(m, n) * batch as u64;
@@ -220,7 +220,7 @@ impl Split {
     }
 }
 
-/// 32-bit words in which a GPU keeps the partial results of a product.
+/// The 32-bit words of scratch for the partial results of a product on a GPU.
 pub fn scratch_words(dtype: DType, m: u32, n: u32, k: u32, batch: u32) -> u64 {
     let split = Split::of(dtype, m, n, k, batch);
     let words = if dtype.is_wide() { 2 } else { 1 };
@@ -263,7 +263,8 @@ mod tests {
     #[cfg(feature = "gpu")]
     #[test]
     fn no_term_is_rounded_more_often_than_the_bound_allows() {
-        // MATMUL-1, as if each rounding were half an ulp of the whole sum, and all had the same sign.
+        // Checks MATMUL-1 under the assumption that each rounding error is half an ulp of the whole sum, and that all
+        // have the same sign.
         for (m, n) in [(20, 20), (64, 64), (100, 3000), (1000, 1000), (1 << 14, 1 << 14)] {
             for k in (1..3000).chain((3000..40_000).step_by(97)).chain([1 << 20, 20_000_000]) {
                 let Split { slices, terms } = Split::of(DType::F32, m, n, k, 1);

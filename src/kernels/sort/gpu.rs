@@ -23,7 +23,7 @@ const PADDED_LOG2: usize = OWN_WORDS + 3;
 /// The passes of an argsort.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` where `sort_scratch_words` gives more than `u32::MAX`.
+/// `ErrorKind::Unsupported` if `sort_scratch_words` gives more than `u32::MAX`.
 pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<Vec<Pass>, Error> {
     let Library::ArgSort { dtype, before, len, after, descending } = *library else {
         panic!("LIB-1: {} is no sort", library.name());
@@ -55,7 +55,7 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
     }])
 }
 
-/// The unsigned type that keys are compared as.
+/// The unsigned type in which keys are compared.
 pub(super) fn key_type(dtype: DType) -> &'static str {
     if dtype.is_wide() { "u64" } else { "u32" }
 }
@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    /// Two lines of every dtype, one beside the other.
+    /// Sorts two lines of every dtype, which lie side by side.
     fn check_dtypes(gpu: &Gpu, len: u32) {
         let before = 2;
         let mixed: Vec<u64> = (0..2 * len as u64).map(|i| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
@@ -296,7 +296,7 @@ mod tests {
         }
     }
 
-    /// A line in pieces of `1 << shift` elements.
+    /// Sorts a line in segments of `1 << shift` elements.
     fn check_pieces(gpu: &Gpu, len: u32, shift: u32) {
         let keys: Vec<u32> = (0..len).map(|i| i * 7919 % 251).collect();
         let library = Library::ArgSort { dtype: DType::U8, before: 1, len, after: 1, descending: false };

@@ -1,5 +1,5 @@
-//! Sorting permutations on the host: keys become unsigned integers of the same order, their position below
-//! them, so that any sort is stable and there is one result for any number of threads.
+//! Sorting permutations on the host. Keys become unsigned integers of the same order, with the position in the lower
+//! bits, so that any sort is stable and the result does not depend on the number of threads.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::DType;
@@ -7,13 +7,13 @@ use crate::kernels::eval::{HostOperand, Pool};
 use crate::kernels::library::Library;
 use rayon::slice::ParallelSliceMut;
 
-/// A line this long is worth several threads.
+/// A line of at least this length is sorted by several threads.
 const LONG: usize = 1 << 16;
 
 /// Runs `Library::ArgSort` over its operands `[keys, out]` (and unused scratch).
 ///
 /// # Errors
-/// `ErrorKind::OutOfMemory` where a line's keys find no memory.
+/// `ErrorKind::OutOfMemory` if there is no memory for a line's keys.
 pub fn run(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) -> Result<()> {
     let &Library::ArgSort { dtype, .. } = library else { panic!("LIB-1: {library:?} is no sort") };
     match dtype {
@@ -72,7 +72,7 @@ narrow_key! {
     f32: x => if x.is_nan() {
         u32::MAX
     } else {
-        // + 0 makes -0 equal to 0.
+        // Adding 0 makes -0 equal to 0.
         let bits = (x + 0.0).to_bits();
         if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
     }
@@ -88,7 +88,7 @@ wide_key! {
     }
 }
 
-/// A pointer that workers share; each writes its own lines.
+/// A pointer that workers share. Each worker writes the lines that it has taken.
 struct Shared(*mut u32);
 
 impl Shared {
@@ -97,7 +97,7 @@ impl Shared {
     }
 }
 
-// SAFETY: lines are disjoint.
+// SAFETY: workers write disjoint lines.
 unsafe impl Sync for Shared {}
 
 fn sort_all<K: Key>(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) -> Result<()> {
@@ -106,7 +106,7 @@ fn sort_all<K: Key>(library: &Library, operands: &[HostOperand<'_>], pool: &Pool
     };
     let (before, len, lines) = (before as usize, len as usize, before as usize * after as usize);
     let keys = operands[0].slice::<K>();
-    // SAFETY: the one place that writes `out`.
+    // SAFETY: this is the only slice of `out`.
     let out = unsafe { operands[1].slice_mut::<u32>() };
     assert!(keys.len() >= lines * len && out.len() >= lines * len, "EVAL-1: a sort of {lines} lines of {len}");
     if len == 0 || lines == 0 {
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn lines_along_a_middle_dimension_are_sorted_each_for_itself() {
-        // 2 x 3 x 2: lines along dimension 1.
+        // The array is 2 x 3 x 2, and lines lie along dimension 1.
         let keys = [3, 30, 1, 20, 2, 10, 6, 50, 5, 60, 4, 40];
         assert_eq!(argsort(&keys.map(|k: i32| k), 2, 3, 2, false, 1), [1, 2, 2, 1, 0, 0, 2, 2, 1, 0, 0, 1]);
         assert_eq!(argsort(&[0i32; 0], 4, 0, 2, false, 1), [0u32; 0]);

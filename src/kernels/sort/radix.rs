@@ -28,7 +28,8 @@ pub(super) const LANES: u32 = 256;
 pub(super) const EACH: u32 = TILE / LANES;
 /// log2 of `TILE`.
 pub(super) const TILE_LOG2: u32 = TILE.ilog2();
-/// The most tiles of a line whose counts one invocation sums for each digit. Longer lines take a workgroup a digit.
+/// The most tiles of a line whose counts one invocation sums for each digit. Longer lines take a workgroup for each
+/// digit.
 const FEW_TILES: u32 = 32;
 
 pub(super) const BEFORE: usize = OWN_WORDS;
@@ -51,7 +52,7 @@ const COUNTS: usize = OWN_WORDS + 10;
 /// The first word of scratch with the sums of the counts.
 const SUMS: usize = OWN_WORDS + 11;
 
-/// One digit of the sort, and where its keys and positions lie.
+/// One digit of the sort, and the places of its keys and positions.
 #[derive(Clone, Copy)]
 struct Digit {
     dtype: DType,
@@ -85,7 +86,7 @@ impl Digit {
         word == u32::from(self.is_high())
     }
 
-    /// The part of the key of `count`'s text that names what the text depends on, besides the segments.
+    /// The part of the key of `count`'s text that names what the text depends on, except for the segments.
     fn count_key(self) -> String {
         if self.is_first() { self.dtype.to_string() } else { "words".to_string() }
     }
@@ -140,8 +141,8 @@ pub(super) fn key_function(dtype: DType) -> String {
     )
 }
 
-/// The workgroup memory of a tile. An invocation of `split` reads 16 neighbouring elements. `slot` puts the elements that
-/// neighbouring invocations read at the same time into different banks.
+/// The workgroup memory of a tile. An invocation of `split` reads 16 neighbouring elements. `slot` puts the elements
+/// that neighbouring invocations read at the same time into different banks.
 pub(super) fn memory() -> String {
     format!(
         "var<workgroup> mem: array<u32, {TILE}>;
@@ -153,7 +154,7 @@ fn slot(i: u32) -> u32 {{ return i ^ ((i >> 5u) & 15u); }}
 /// The passes that sort `lines` lines.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` where a pass needs more workgroups than a grid holds.
+/// `ErrorKind::Unsupported` if a pass needs more workgroups than a grid holds.
 pub(super) fn passes(
     dtype: DType,
     [before, len, lines]: [u32; 3],
@@ -341,7 +342,7 @@ fn move_tile(digit: Digit, operands: &[u16]) -> String {
     text.push_str(&load_words(digit));
     for k in 0..EACH {
         let at = k * LANES;
-        // Lanes behind the line's end get the greatest digit and the greatest positions: they are sorted last.
+        // Lanes beyond the line's end get the greatest digit and the greatest positions, so that they are sorted last.
         let _ = writeln!(
             text,
             "    mem[slot({at}u + lid)] = (select(255u, (word{k} >> params[{SHIFT}]) & 255u, {at}u + lid < count) << {TILE_LOG2}u) | ({at}u + lid);"

@@ -1,7 +1,8 @@
 //! Stable argsort of lines that one workgroup holds, by digits of 8 bits from the lowest on.
 //!
-//! In: sizes. Out: a pass over `[keys, out]`, a workgroup a line. Workgroup memory holds the positions, each beside the
-//! digit in hand; the keys are read again for every digit, and stay in the cache. Parameters are those of `radix`.
+//! In: sizes. Out: a pass over `[keys, out]`, with a workgroup for each line. Workgroup memory holds the positions,
+//! each with the current digit of its key. The keys are read again for every digit, and stay in the cache. Parameters
+//! are those of `radix`.
 
 use super::radix::{BEFORE, EACH, LANES, LEN, LINES, TILE, TILE_LOG2, key_function, memory, split};
 use crate::error::Error;
@@ -15,7 +16,7 @@ use std::fmt::Write;
 /// The pass that sorts `lines` lines of at most `TILE` elements.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` where it needs more workgroups than a grid holds.
+/// `ErrorKind::Unsupported` if the pass needs more workgroups than a grid holds.
 pub(super) fn passes(
     dtype: DType,
     [before, len, lines]: [u32; 3],
@@ -52,7 +53,7 @@ fn text(dtype: DType, segments: [u8; 2]) -> String {
     let _ = writeln!(text, "    for (var shift = 0u; shift < {}u; shift = shift + 8u) {{", 8 * sort_digits(dtype));
     let mask = if dtype.is_wide() { "255lu" } else { "255u" };
     for k in 0..EACH {
-        // Positions behind the line's end get the greatest digit: they stay behind all others.
+        // Positions beyond the line's end get the greatest digit, so that they stay after all others.
         let _ = writeln!(
             text,
             "    let place{k} = mem[slot({}u + lid)] & {}u;

@@ -1,11 +1,12 @@
-//! The WGSL of a product with at most `THIN_MAX` lines on one side: the other factor, the matrix, is read once.
+//! Writes the WGSL of a product with at most `THIN_MAX` lines on one side. The other factor, "the matrix", is read
+//! once.
 //!
 //! In: a dtype, a [`Thin`], and how the operands lie. Out: one module, whose parameters `gpu::PARAMS` names.
 //!
-//! The terms of a sum are dealt to `lanes` lanes in turn, `dealt` neighbours at a time. Where neighbouring terms are
-//! neighbours in memory, an invocation is one lane of several lines of the matrix. Where neighbouring lines are, it is
-//! several lanes of one line, or of a vector of lines. Either way, neighbouring invocations read neighbours in memory, 16
-//! bytes each where the sizes allow it, and an invocation has dozens of elements in flight.
+//! The terms of a sum are distributed to `lanes` lanes in turn, `dealt` neighbours at a time. If neighbouring terms are
+//! neighbours in memory, an invocation is one lane of several lines of the matrix. If neighbouring lines are, it is
+//! several lanes of one line, or of a vector of lines. In both cases, neighbouring invocations read neighbours in
+//! memory, 16 bytes each if the sizes allow it, and an invocation has dozens of elements in flight.
 //!
 //! Must hold: MATMUL-1: a lane adds eight terms one after the other, then eight such sums, then at most eight of those;
 //! lanes are added in pairs. The order of additions is the same however the operands lie.
@@ -18,10 +19,12 @@ use crate::kernels::wgsl::pieces::{Module, OWN_WORDS};
 use crate::kernels::wgsl::types::{component, storage, vector, zero};
 use std::fmt::Write;
 
-/// Terms that a lane adds one after the other to one run, and runs that it adds one after the other.
+/// The number of terms that a lane adds one after the other to a run, and also the number of runs that it adds one
+/// after the other.
 const RUN: u32 = 8;
 
-/// Elements of the vectors of which the matrix and the thin factor are arrays, or 1.
+/// The matrix and the thin factor are bound as arrays of vectors with these numbers of elements, or of single elements
+/// (1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Vectors {
     big: u32,
@@ -34,7 +37,7 @@ impl Vectors {
         let Library::MatMul { m, n, k, transpose_a, transpose_b, .. } = *library else {
             panic!("LIB-1: {} is no matrix product", library.name());
         };
-        // Operands without terms are empty, and no array of vectors.
+        // Operands without terms are empty, so they are no arrays of vectors.
         let fits = |neighbours: u32| k > 0 && neighbours.is_multiple_of(thin.dealt);
         let a = (transpose_a, if transpose_a { k } else { m });
         let b = (!transpose_b, if transpose_b { n } else { k });
@@ -50,7 +53,7 @@ struct Form {
     thin: Thin,
     vectors: Vectors,
     terms_are_neighbours: bool,
-    /// The matrix, and the thin factor.
+    /// The names of the matrix, and of the thin factor.
     big: &'static str,
     small: &'static str,
     /// Elements of the matrix between neighbouring terms and between neighbouring lines, and of the thin factor.
@@ -80,29 +83,30 @@ impl Form {
         }
     }
 
-    /// Lines of a sum that is a vector.
+    /// The number of lines in a sum, which may be a vector.
     fn lines_a_sum(&self) -> u32 {
         if self.terms_are_neighbours { 1 } else { self.vectors.big }
     }
 
-    /// Sums of an invocation for each line of the thin factor: its lines, or its lanes.
+    /// The number of sums of an invocation for each line of the thin factor: one for each of its lines, or of its
+    /// lanes.
     fn each(&self) -> u32 {
         self.thin.lines * self.thin.lanes / 256 / self.lines_a_sum()
     }
 
-    /// The sums of an invocation: its line or its lane among several, and the line of the thin factor.
+    /// The sums of an invocation, each by the number of its line or lane, and by the line of the thin factor.
     fn sums(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
         let (each, count) = (self.each(), self.thin.count);
         (0..each).flat_map(move |i| (0..count).map(move |j| (i, j)))
     }
 
-    /// Lanes that are invocations of their own.
+    /// The number of invocations among which the lanes of a sum are divided.
     fn lanes_apart(&self) -> u32 {
         self.thin.lanes / if self.terms_are_neighbours { 1 } else { self.each() }
     }
 }
 
-/// The module.
+/// Writes the module.
 pub(super) fn text(
     dtype: DType,
     thin: Thin,
@@ -172,7 +176,8 @@ pub(super) fn text(
     module.finish(&main)
 }
 
-/// The lane and the lines of an invocation, and where these begin. Lines beyond the last are read as the last ones.
+/// Writes the lane and the lines of an invocation, and where these begin. Lines beyond the last one read the last one
+/// instead.
 fn places(form: &Form) -> String {
     let Form { thin, big, small, .. } = form;
     let (lines, others) = if thin.turned { ("n", "m") } else { ("m", "n") };
@@ -209,7 +214,7 @@ fn add_terms(form: &Form, turn: &str, guarded: bool) -> String {
     let dealt = form.thin.dealt;
     let mut text = String::new();
     let lanes = if form.terms_are_neighbours { 1 } else { form.each() };
-    // Terms that are loaded at once, which are inside together.
+    // The number of terms that are loaded at once. Either all of them are inside, or none.
     let together = if form.terms_are_neighbours { form.vectors.big } else { 1 };
     for (lane, part) in (0..lanes).flat_map(|lane| (0..dealt).step_by(together as usize).map(move |part| (lane, part)))
     {
@@ -258,7 +263,7 @@ fn products(form: &Form, lane: u32, terms: u32) -> String {
     text
 }
 
-/// Adds the lanes of each line in pairs, those that are furthest apart first, and stores the sums.
+/// Adds the lanes of each line in pairs, beginning with those that are farthest apart, and stores the sums.
 fn results(form: &Form) -> String {
     let Thin { count, lines, turned, .. } = form.thin;
     let wide = form.lines_a_sum();

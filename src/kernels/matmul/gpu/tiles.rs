@@ -1,17 +1,18 @@
-//! The WGSL of a product by tiles: a part of the result a workgroup, a block of it an invocation.
+//! Writes the WGSL of a product by tiles: a workgroup computes a part of the result, and an invocation a block of that.
 //!
 //! In: a dtype, a [`Tiling`], and how the operands lie. Out: one module, whose parameters `gpu::PARAMS` names.
 //!
-//! Lines (rows of a, columns of b) are kept in workgroup memory as vectors of `lanes` lines of one term, the slots.
-//! Invocations load and store 16 bytes at a time where lines lie side by side and the sizes allow it ([`Vectors`]): then
-//! the lanes of a slot are neighbouring lines. Elsewhere neighbouring slots hold neighbouring lines, the lanes of one are
-//! `slots` lines apart, and invocations load and store neighbours in memory one by one. While a stage of `depth` terms is
-//! multiplied, the next one is on its way from memory to registers, and then goes to the other half of the workgroup
-//! memory.
+//! Lines (rows of a, columns of b) are kept in workgroup memory as slots: vectors of `lanes` lines of one term. If
+//! lines lie side by side and the sizes allow it ([`Vectors`]), invocations load and store 16 bytes at a time, and the
+//! lanes of a slot are neighbouring lines. Otherwise neighbouring slots hold neighbouring lines, the lanes of a slot
+//! are `slots` lines apart, and invocations load and store neighbours in memory one by one. While a stage of `depth`
+//! terms is multiplied, the next stage is loaded from memory to registers, from which it then goes to the other half of
+//! the workgroup memory.
 //!
 //! Must hold: MATMUL-1: an invocation adds `RUN` terms one after the other, then `BLOCK / RUN` such sums, then at most
-//! `TERMS_MAX / BLOCK` of those. All three are in registers: sums in private memory take longer than the products. The
-//! sums of `TERMS_MAX` terms are added in the result's memory. The order of additions is the same for all tilings.
+//! `TERMS_MAX / BLOCK` of those. All three are in registers, because with sums in private memory the additions take
+//! longer than the products. The sums of `TERMS_MAX` terms are added in the result's memory. The order of additions is
+//! the same for all tilings.
 
 mod results;
 mod side;
@@ -27,10 +28,11 @@ use results::Places;
 use side::{Side, fetch, places, put};
 use std::fmt::Write;
 
-/// Tiles down that workgroups take before the next tile across.
+/// The height of a band, in tiles: workgroups take these tiles, which lie below each other, before the next tile
+/// across.
 const BAND: u32 = 8;
 
-/// The module.
+/// Writes the module.
 pub(super) fn text(
     dtype: DType,
     tiling: Tiling,
@@ -113,7 +115,7 @@ pub(super) fn text(
     module.finish_with(tiling.invocations(), &main)
 }
 
-/// The accumulators of an invocation: a vector of rows, and a column.
+/// The accumulators of an invocation, each by the number of its vector of rows and by its column.
 fn sums(tiling: Tiling) -> impl Iterator<Item = (u32, u32)> {
     (0..tiling.rows).flat_map(move |r| (0..tiling.columns * tiling.lanes).map(move |c| (r, c)))
 }
@@ -129,7 +131,7 @@ fn variables(tiling: Tiling, vec: &str) -> String {
     text
 }
 
-/// Adds the terms of a slice, `TERMS_MAX` at a time. They are the terms from `begin` to `end`.
+/// Writes the loop that adds the terms of a slice, `TERMS_MAX` at a time: those from `begin` to `end`.
 fn results_loop(sides: &[Side; 2], tiling: Tiling, vectors: Vectors, vec: &str, zero: &str) -> String {
     let places = Places::of(sides, tiling, vectors);
     let mut text = places.declare();

@@ -1,7 +1,7 @@
-//! Products whose sums run along memory: every lane of a vector adds terms of its own.
+//! Products whose terms are neighbours in memory: every lane of a vector adds terms of its own.
 //!
-//! In: a part of a product. Out: its sums. Must hold: MATMUL-1: a lane adds `RUN` terms one after the other; such sums,
-//! and then the lanes, are added as a tree.
+//! In: a part of a product. Out: its sums. Must hold: MATMUL-1: a lane adds `RUN` terms one after the other. These
+//! sums, and then the lanes, are added as a tree.
 
 use super::lanes::{Lanes, Real};
 use super::{Factor, Matrix, Part, Product, RUN, Tree};
@@ -18,10 +18,10 @@ const LEVELS: usize = 8;
 /// Writes the sums of a part to `out`, which is its first element.
 ///
 /// # Safety
-/// The part exists, with at most `LINES` rows and columns and `TERMS` terms; nobody else writes its elements.
+/// The part exists, with at most `LINES` rows and columns and `TERMS` terms, and no other thread writes its elements.
 #[inline(always)]
 pub(super) unsafe fn run<L: Lanes>(product: &Product<L::Real>, part: Part, out: *mut L::Real) {
-    // SAFETY: the caller's, here and below.
+    // SAFETY: the caller's promise, here and below.
     unsafe {
         let left = Factor { at: product.a.element(part.page, part.row, part.term), ..product.a };
         let right = Factor { at: product.b.element(part.page, part.term, part.column), ..product.b };
@@ -52,7 +52,7 @@ pub(super) unsafe fn run<L: Lanes>(product: &Product<L::Real>, part: Part, out: 
     }
 }
 
-/// Sums of few terms, one after the other.
+/// Computes sums of few terms, one after the other.
 ///
 /// # Safety
 /// The part exists.
@@ -62,7 +62,7 @@ unsafe fn few<T: Real>(left: &Factor<T>, right: &Factor<T>, part: Part, write: i
         for row in 0..part.rows {
             let mut sum = T::ZERO;
             for p in 0..part.terms {
-                // SAFETY: the caller's.
+                // SAFETY: the caller's promise.
                 unsafe { sum = sum.plus((*left.element(0, row, p)).times(*right.element(0, p, column))) };
             }
             write(row, column, sum);
@@ -70,7 +70,7 @@ unsafe fn few<T: Real>(left: &Factor<T>, right: &Factor<T>, part: Part, write: i
     }
 }
 
-/// The rows of a factor with their terms side by side: as it lies, or copied.
+/// The rows of a factor with their terms side by side: the factor itself, or a copy.
 ///
 /// # Safety
 /// The rows and terms exist.
@@ -82,24 +82,24 @@ unsafe fn lines<T: Real>(factor: &Factor<T>, rows: usize, terms: usize, copy: &m
     copy.resize(rows * terms, T::ZERO);
     for p in 0..terms {
         for row in 0..rows {
-            // SAFETY: the caller's.
+            // SAFETY: the caller's promise.
             copy[row * terms + p] = unsafe { *factor.element(0, row, p) };
         }
     }
     Factor { at: copy.as_ptr(), of: Matrix { down: terms, right: 1 }, page: 0 }
 }
 
-/// The sums of products of some lines with one.
+/// The dot products of some lines with one line.
 ///
 /// # Safety
-/// The lines have so many terms, side by side.
+/// The lines have `terms` terms, side by side.
 #[inline(always)]
 unsafe fn dot<L: Lanes, const LINES: usize>(
     a: [*const L::Real; LINES],
     b: *const L::Real,
     terms: usize,
 ) -> [L::Real; LINES] {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe {
         let zero = [L::splat(L::Real::ZERO); LINES];
         let plus = |x: [L::Vector; LINES], y: [L::Vector; LINES]| std::array::from_fn(|line| L::add(x[line], y[line]));
@@ -138,14 +138,14 @@ unsafe fn dot<L: Lanes, const LINES: usize>(
     }
 }
 
-/// The last terms of a line, and zeros.
+/// The last terms of a line, followed by zeros.
 ///
 /// # Safety
-/// There are so many.
+/// There are `terms` terms, fewer than a vector has.
 #[inline(always)]
 unsafe fn rest<L: Lanes>(from: *const L::Real, terms: usize) -> L::Vector {
     let mut whole = [L::Real::ZERO; 16];
-    // SAFETY: the caller's; a vector has at most 16 numbers.
+    // SAFETY: the caller's promise; a vector has at most 16 numbers.
     unsafe {
         std::ptr::copy_nonoverlapping(from, whole.as_mut_ptr(), terms);
         L::load(whole.as_ptr())

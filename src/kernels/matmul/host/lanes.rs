@@ -3,11 +3,11 @@
 //! Must hold: LANES-1: functions over [`Lanes`] are `#[inline(always)]`, so that they are compiled for the instruction
 //! set of the function that [`dispatch`] calls.
 
-/// A float that products are made of.
+/// A float type of products.
 pub trait Real: Copy + Send + Sync + 'static {
     /// Zero.
     const ZERO: Self;
-    /// Vectors of 512 bits, of 256 bits, and of whatever the compiler makes of an array.
+    /// Vectors of 512 bits, vectors of 256 bits, and arrays that the compiler may vectorise.
     #[cfg(target_arch = "x86_64")]
     #[doc(hidden)]
     type Avx512: Lanes<Real = Self>;
@@ -16,21 +16,21 @@ pub trait Real: Copy + Send + Sync + 'static {
     type Avx2: Lanes<Real = Self>;
     #[doc(hidden)]
     type Plain: Lanes<Real = Self>;
-    /// The sum of two.
+    /// The sum of two numbers.
     fn plus(self, other: Self) -> Self;
-    /// The product of two.
+    /// The product of two numbers.
     fn times(self, other: Self) -> Self;
 }
 
 /// A vector of numbers.
 ///
 /// # Safety
-/// Functions are called where the instruction set is there, with addresses of `COUNT` numbers.
+/// The CPU has the instruction set, and addresses point to `COUNT` numbers.
 #[allow(clippy::missing_safety_doc)]
 pub trait Lanes {
-    /// The number.
+    /// The type of the numbers.
     type Real: Real;
-    /// The vector.
+    /// The type of the vector.
     type Vector: Copy;
     /// Numbers of a vector.
     const COUNT: usize;
@@ -47,13 +47,13 @@ pub trait Lanes {
 /// Columns of the widest tile.
 pub const COLUMNS_MAX: usize = 8;
 
-/// Work that is written for vectors of any kind.
+/// A computation that is written for vectors of any width.
 pub trait Kernel<T: Real>: Sized {
-    /// Does it.
+    /// Runs the computation.
     fn run<L: Lanes<Real = T>>(self);
 }
 
-/// A kind of vectors that has instructions of its own, from the narrowest on.
+/// The widths of vectors with an instruction set of their own, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 pub(super) enum Width {
@@ -67,7 +67,7 @@ thread_local! {
     pub(super) static WIDEST: std::cell::Cell<Option<Width>> = const { std::cell::Cell::new(Some(Width::Avx512)) };
 }
 
-/// Whether vectors of this kind are allowed, as they are outside of tests.
+/// Whether vectors of this width may be used. Only tests forbid some.
 #[cfg(target_arch = "x86_64")]
 fn is_allowed(_width: Width) -> bool {
     #[cfg(test)]
@@ -81,11 +81,11 @@ pub(super) fn dispatch<T: Real, K: Kernel<T>>(kernel: K) {
     #[cfg(target_arch = "x86_64")]
     {
         if is_allowed(Width::Avx512) && is_x86_feature_detected!("avx512f") {
-            // SAFETY: the instruction set is there.
+            // SAFETY: the CPU has the instruction set.
             return unsafe { on_avx512(kernel) };
         }
         if is_allowed(Width::Avx2) && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-            // SAFETY: likewise.
+            // SAFETY: the CPU has the instruction set.
             return unsafe { on_avx2(kernel) };
         }
     }
@@ -104,7 +104,7 @@ unsafe fn on_avx2<T: Real, K: Kernel<T>>(kernel: K) {
     kernel.run::<T::Avx2>();
 }
 
-/// Vectors as arrays, of 16 bytes.
+/// Arrays of 16 bytes as vectors.
 pub struct Plain<T>(std::marker::PhantomData<T>);
 
 macro_rules! reals {
@@ -133,12 +133,12 @@ macro_rules! reals {
             const COLUMNS: usize = 4;
             #[inline(always)]
             unsafe fn load(from: *const $real) -> Self::Vector {
-                // SAFETY: the caller's.
+                // SAFETY: the caller's promise.
                 unsafe { from.cast::<Self::Vector>().read_unaligned() }
             }
             #[inline(always)]
             unsafe fn store(to: *mut $real, vector: Self::Vector) {
-                // SAFETY: the caller's.
+                // SAFETY: the caller's promise.
                 unsafe { to.cast::<Self::Vector>().write_unaligned(vector) }
             }
             #[inline(always)]
@@ -183,7 +183,7 @@ mod x86 {
                 const COLUMNS: usize = $columns;
                 #[inline(always)]
                 unsafe fn load(from: *const $real) -> $vector {
-                    // SAFETY: the caller's, here and below.
+                    // SAFETY: the caller's promise, here and below.
                     unsafe { $load(from) }
                 }
                 #[inline(always)]

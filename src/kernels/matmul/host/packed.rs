@@ -1,28 +1,29 @@
-//! Products from packed copies: a part of the result, panel by panel of terms, tile by tile of registers.
+//! Products from packed copies of the factors. A part of the result is computed panel by panel of terms, and tile by
+//! tile in registers.
 //!
-//! In: a part of a product. Out: its sums. Must hold: MATMUL-1: a tile adds `RUN` terms one after the other, and such
-//! sums as a tree; so does a part with the sums of its panels.
+//! In: a part of a product. Out: its sums. Must hold: MATMUL-1: a tile adds `RUN` terms one after the other, and these
+//! sums as a tree. A part adds the sums of its panels as a tree.
 
 use super::lanes::{COLUMNS_MAX, Lanes, Real};
 use super::{Part, Product, RUN};
 use std::mem::MaybeUninit;
 
-/// Rows of a part: its packed rows fit a core's second cache.
+/// Rows of a part, so few that its packed rows fit a core's second-level cache.
 pub(super) const ROWS: usize = 256;
 /// Columns of a part.
 pub(super) const COLUMNS: usize = 512;
 /// Terms of a panel.
 const PANEL: usize = 512;
-/// Sums of runs that a panel's tree holds: a panel has 32 runs.
+/// Levels of the tree that adds a panel's runs. A panel has 32 runs.
 const LEVELS: usize = 6;
 
-/// A tile of the result in registers: two vectors a column.
+/// A tile of the result in registers: two vectors for each column.
 type Tile<L> = [[<L as Lanes>::Vector; 2]; COLUMNS_MAX];
 
 /// Writes the sums of a part to `out`, which is its first element.
 ///
 /// # Safety
-/// The part exists, and nobody else writes its elements.
+/// The part exists, and no other thread writes its elements.
 #[inline(always)]
 pub(super) unsafe fn run<L: Lanes>(product: &Product<L::Real>, part: Part, out: *mut L::Real) {
     let (height, width) = (2 * L::COUNT, L::COLUMNS);
@@ -35,7 +36,7 @@ pub(super) unsafe fn run<L: Lanes>(product: &Product<L::Real>, part: Part, out: 
     for panel in (0..part.terms).step_by(PANEL) {
         let terms = PANEL.min(part.terms - panel);
         let mut panel_sums = vec![L::Real::ZERO; elements];
-        // SAFETY: the caller's; the copies hold whole tiles of `terms_most` terms.
+        // SAFETY: the caller's promise; the copies hold whole tiles of `terms_most` terms.
         unsafe {
             let a = product.a.element(part.page, part.row, part.term + panel);
             pack(&mut left, height, (a, product.a.of.down, product.a.of.right), part.rows, terms);
@@ -58,14 +59,14 @@ pub(super) unsafe fn run<L: Lanes>(product: &Product<L::Real>, part: Part, out: 
     let total = sums.sum();
     for (column, from) in total.chunks_exact(part.rows).enumerate() {
         for (row, &x) in from.iter().enumerate() {
-            // SAFETY: the caller's.
+            // SAFETY: the caller's promise.
             unsafe { *out.add(row * product.c.down + column * product.c.right) = x };
         }
     }
 }
 
-/// Copies `lines` lines of `terms` terms, `edge` lines side by side for each term; zeros stand for lines beyond the last.
-/// `from` is the first line's first term, with the distances between lines and between terms.
+/// Copies `lines` lines of `terms` terms, `edge` lines side by side for each term; lines beyond the last are filled
+/// with zeros. `from` is the first line's first term, with the distances between lines and between terms.
 ///
 /// # Safety
 /// The lines exist.
@@ -83,14 +84,15 @@ unsafe fn pack<T: Real>(
         if here < edge {
             tile.fill(T::ZERO);
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         unsafe {
             if line == 1 {
                 for (p, row) in tile.chunks_exact_mut(edge).enumerate() {
                     std::ptr::copy_nonoverlapping(from.add(first + p * term), row.as_mut_ptr(), here);
                 }
             } else {
-                // Eight terms at a time: a line's neighbours are read while they are in the cache.
+                // Copies eight terms of every line at a time, so that neighbouring terms are read while their cache
+                // line is in the cache.
                 for start in (0..terms).step_by(8) {
                     let end = terms.min(start + 8);
                     for i in 0..here {
@@ -108,10 +110,10 @@ unsafe fn pack<T: Real>(
 /// The sums of a tile over the terms of a panel.
 ///
 /// # Safety
-/// `a` and `b` hold as many packed terms.
+/// `a` and `b` hold `terms` packed terms.
 #[inline(always)]
 unsafe fn multiply<L: Lanes>(a: *const L::Real, b: *const L::Real, terms: usize) -> Tile<L> {
-    // SAFETY: the caller's; the levels that are read were written.
+    // SAFETY: the caller's promise; levels are read only after they were written.
     unsafe {
         let mut levels: [MaybeUninit<Tile<L>>; LEVELS] = [const { MaybeUninit::uninit() }; LEVELS];
         let mut count = 0usize;
@@ -144,7 +146,7 @@ unsafe fn multiply<L: Lanes>(a: *const L::Real, b: *const L::Real, terms: usize)
 /// As [`multiply`].
 #[inline(always)]
 unsafe fn run_of_terms<L: Lanes>(a: *const L::Real, b: *const L::Real, start: usize, end: usize) -> Tile<L> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe {
         let mut sums: Tile<L> = [[L::splat(L::Real::ZERO); 2]; COLUMNS_MAX];
         for p in start..end {
@@ -165,21 +167,21 @@ unsafe fn plus<L: Lanes>(a: &Tile<L>, b: &Tile<L>) -> Tile<L> {
     let mut sums = *b;
     for (sums, a) in sums.iter_mut().zip(a).take(L::COLUMNS) {
         for (sum, &x) in sums.iter_mut().zip(a) {
-            // SAFETY: the instruction set is there.
+            // SAFETY: the CPU has the instruction set.
             *sum = unsafe { L::add(x, *sum) };
         }
     }
     sums
 }
 
-/// Writes the rows and columns of a tile that lie in the part.
+/// Writes those rows and columns of a tile that lie in the part.
 ///
 /// # Safety
 /// `to` has room for them, with `stride` elements between columns.
 #[inline(always)]
 unsafe fn store<L: Lanes>(tile: &Tile<L>, to: *mut L::Real, stride: usize, rows: usize, columns: usize) {
     for (column, halves) in tile.iter().enumerate().take(columns) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         unsafe {
             let to = to.add(column * stride);
             if rows == 2 * L::COUNT {
@@ -195,8 +197,8 @@ unsafe fn store<L: Lanes>(tile: &Tile<L>, to: *mut L::Real, stride: usize, rows:
     }
 }
 
-/// The sums of panels, added as a tree: those of 1, 2, 4 and so on panels that are not added to others yet, the
-/// longest first.
+/// Adds the sums of panels as a tree. `tree` holds sums of 1, 2, 4 and so on panels that were not added to others yet,
+/// the sum of most panels first.
 struct Sums<T> {
     tree: Vec<Vec<T>>,
     count: usize,

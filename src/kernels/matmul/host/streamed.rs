@@ -1,22 +1,23 @@
-//! Products with few columns of a factor whose rows are neighbours in memory: it is read once, as it lies.
+//! Products of a factor whose rows are neighbours in memory with a thin factor of few columns. The first is read once,
+//! in its order in memory.
 //!
-//! In: a part of a product. Out: its sums. A pass over the part's rows takes a few columns of the factor, so that memory
-//! is read in as many long streams. Must hold: MATMUL-1: `RUN` columns of the factor are added one after the other, and
-//! such sums as a tree.
+//! In: a part of a product. Out: its sums. A pass over the part's rows takes a few columns of the factor, so that
+//! memory is read in a few long streams. Must hold: MATMUL-1: `RUN` columns of the factor are added one after the
+//! other, and these sums as a tree.
 
 use super::lanes::{Lanes, Real};
 use super::{Part, Product, RUN, THIN};
 
-/// Bytes of the sums of a part: they stay in the first cache beside what is read.
+/// Bytes of the sums of a part. They stay in the first-level cache beside the elements that are read.
 const SUMS_BYTES: usize = 8 << 10;
-/// Columns of the factor that a pass reads: as many streams as a core fetches ahead. Half of it takes 1.1 times as long,
-/// and so does twice as much, on an EPYC.
+/// Columns of the factor that a pass reads, which is the number of streams that a core prefetches. On an EPYC, half as
+/// many take 1.1 times as long, and so do twice as many.
 const STREAMS: usize = 8;
 
-/// Elements of the factor that a part reads at the least, where terms are cut to have parts for all threads.
+/// The least elements of the factor that a part reads, if terms are cut to have parts for all threads.
 pub(super) const ELEMENTS_MIN: usize = 1 << 18;
 
-/// Rows of a part with so many columns.
+/// Rows of a part that has `columns` columns.
 pub(super) fn rows<T>(columns: usize) -> usize {
     SUMS_BYTES / size_of::<T>() / columns.next_power_of_two().clamp(1, THIN)
 }
@@ -24,7 +25,7 @@ pub(super) fn rows<T>(columns: usize) -> usize {
 /// Writes the sums of a part to `out`, which is its first element.
 ///
 /// # Safety
-/// The part exists, with rows that are neighbours and at most `THIN` columns; nobody else writes its elements.
+/// The part exists, with rows that are neighbours and at most `THIN` columns; no other thread writes its elements.
 #[inline(always)]
 pub(super) unsafe fn run<L: Lanes>(product: &Product<L::Real>, part: Part, out: *mut L::Real) {
     const { assert!(THIN == 4) };
@@ -42,7 +43,7 @@ pub(super) unsafe fn run<L: Lanes>(product: &Product<L::Real>, part: Part, out: 
         for first in (start..end).step_by(STREAMS) {
             let terms = (first, end.min(first + STREAMS));
             let (is_first, below) = (first == start, if terms.1 == end { &*below } else { &[] });
-            // SAFETY: the caller's; levels hold whole vectors.
+            // SAFETY: the caller's promise; levels hold whole vectors.
             unsafe {
                 match part.columns {
                     1 => pass::<L, 1>(product, part, terms, is_first, below, &mut at[0]),
@@ -61,14 +62,14 @@ pub(super) unsafe fn run<L: Lanes>(product: &Product<L::Real>, part: Part, out: 
     }
     for (column, from) in total.chunks_exact(rows).enumerate() {
         for (row, &x) in from.iter().enumerate().take(part.rows) {
-            // SAFETY: the caller's.
+            // SAFETY: the caller's promise.
             unsafe { *out.add(row * product.c.down + column * product.c.right) = x };
         }
     }
 }
 
-/// Adds a few terms of every row to the sums `at`, which begin with them if `is_first`. The sums `below` are added to what
-/// comes out.
+/// Adds a few terms of every row to the sums `at`; if `is_first`, these begin with the terms. Then adds the sums
+/// `below`.
 ///
 /// # Safety
 /// As [`run`], with `COLUMNS` columns; all sums hold whole vectors for the part's rows, column after column.
@@ -83,7 +84,7 @@ unsafe fn pass<L: Lanes, const COLUMNS: usize>(
 ) {
     let rows = part.rows.next_multiple_of(2 * L::COUNT);
     for row in (0..part.rows).step_by(2 * L::COUNT) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         unsafe {
             let place = |column: usize| column * rows + row;
             let before: [[L::Vector; 2]; COLUMNS] = if is_first {
@@ -104,17 +105,17 @@ unsafe fn pass<L: Lanes, const COLUMNS: usize>(
     }
 }
 
-/// Two vectors that are neighbours.
+/// Loads two neighbouring vectors.
 ///
 /// # Safety
 /// They exist.
 #[inline(always)]
 unsafe fn two<L: Lanes>(from: *const L::Real) -> [L::Vector; 2] {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe { [L::load(from), L::load(from.add(L::COUNT))] }
 }
 
-/// Sums of two vectors of rows for each column, with a few terms more.
+/// Adds a few terms to the sums of two vectors of rows, for each column.
 ///
 /// # Safety
 /// As [`pass`].
@@ -128,7 +129,7 @@ unsafe fn add_terms<L: Lanes, const COLUMNS: usize>(
 ) -> [[L::Vector; 2]; COLUMNS] {
     let rows = part.rows - row;
     for p in start..end {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise.
         unsafe {
             let from = product.a.element(part.page, part.row + row, part.term + p);
             let a = if rows >= 2 * L::COUNT {
@@ -153,7 +154,7 @@ mod tests {
     use super::super::{Tree, product};
     use super::RUN;
 
-    /// The element of a product as MATMUL-1 says it: runs one after the other, added as a tree.
+    /// An element of a product as it must be computed: terms are added one after the other in runs, and runs as a tree.
     fn element(terms: impl Iterator<Item = (f64, f64)>, contracts: bool) -> f64 {
         let mut tree = Tree::<f64, 32>::new(0.0);
         let terms: Vec<_> = terms.collect();
@@ -174,7 +175,8 @@ mod tests {
             widths.extend(is_x86_feature_detected!("fma").then_some((Some(Width::Avx2), true)));
             widths.extend(is_x86_feature_detected!("avx512f").then_some((Some(Width::Avx512), true)));
         }
-        // Several parts of rows and several chunks of terms; one part; rows and terms that fill no vector and no run.
+        // Sizes with several parts of rows and chunks of terms, with one part, and with rows and terms that fill no
+        // vector and no run.
         for (m, n, k) in [(1100, 1, 700), (300, 3, 900), (70, 4, 35)] {
             let (a, b): (Vec<f64>, Vec<f64>) = ((0..m * k).map(value).collect(), (0..k * n).map(value).collect());
             for &(widest, contracts) in &widths {

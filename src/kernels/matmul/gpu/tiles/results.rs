@@ -1,4 +1,4 @@
-//! The results of an invocation: where they lie, and how they are added and stored.
+//! The results of an invocation: where they lie in memory, and how they are added and stored.
 
 use super::side::{Side, Vectors};
 use super::{component, sums};
@@ -15,24 +15,24 @@ struct Lines {
 }
 
 impl Lines {
-    /// The lines where so many invocations stand side by side.
+    /// The lines of a side along which `invocations` invocations stand side by side.
     fn of(side: &Side, invocations: u32, tiling: Tiling) -> Lines {
         let invocation = if side.lanes_are_neighbours { tiling.lanes } else { 1 };
         Lines { invocation, block: invocations * invocation, lane: side.line_of(1) }
     }
 
-    /// A line, from the invocation's first one.
+    /// The number of a line, counted from the invocation's first one.
     fn at(&self, block: u32, lane: u32) -> u32 {
         block * self.block + lane * self.lane
     }
 }
 
-/// Where the results of an invocation lie.
+/// The places of the results of an invocation.
 pub(super) struct Places {
     tiling: Tiling,
     rows: Lines,
     columns: Lines,
-    /// Rows of a vector of results: `lanes`, or 1 where they are stored one by one.
+    /// Rows of a vector of results: `lanes`, or 1 if results are stored one by one.
     width: u32,
 }
 
@@ -54,13 +54,14 @@ impl Places {
         (0..self.tiling.lanes).step_by(self.width as usize)
     }
 
-    /// The column of an accumulator, from the invocation's first one.
+    /// The column of an accumulator, counted from the invocation's first one.
     fn column(&self, c: u32) -> u32 {
         self.columns.at(c / self.tiling.lanes, c % self.tiling.lanes)
     }
 
-    /// Adds the sum of the terms before. They are loaded together, and what lies beyond the last row or column is loaded
-    /// as that one: loads that each wait for a condition wait for one another, too.
+    /// Adds the sums of earlier terms, which are in memory. All are loaded together. Places beyond the last row or
+    /// column load the last one, without a condition, because loads that each depend on a condition also wait for one
+    /// another.
     pub fn add_before(&self) -> String {
         let Tiling { rows, columns, lanes, .. } = self.tiling;
         let mut text = "    if (begin > first) {\n".to_string();

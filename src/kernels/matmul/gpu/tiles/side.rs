@@ -1,19 +1,19 @@
-//! The tiles of an operand: how a workgroup loads them from memory and keeps them.
+//! The tiles of an operand: how a workgroup loads and stores them.
 
 use crate::graph::DType;
 use crate::kernels::library::Library;
 use crate::kernels::matmul::split::Tiling;
 use std::fmt::Write;
 
-/// Which operands of f32 are arrays of vectors of four elements, 16 bytes: those whose lines are neighbours in memory, and
-/// whose number of lines is a multiple of four. Where terms are neighbours, vectors of them would have to be turned into
-/// vectors of lines, which takes longer than single loads; and so do pairs of f64 (on an H100, a product of 4096 x 4096
-/// takes 10.8 ms with pairs, and 8.9 without).
+/// Which operands of f32 are arrays of vectors of four elements, 16 bytes: those whose lines are neighbours in memory,
+/// and whose number of lines is a multiple of four. If terms are neighbours, vectors of terms would have to be
+/// transposed to vectors of lines, which takes longer than single loads. Pairs of f64 take longer, too: on an H100, a
+/// product of 4096 x 4096 takes 10.8 ms with pairs, and 8.9 ms without.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in super::super) struct Vectors {
     pub a: bool,
     pub b: bool,
-    /// The result's rows, and so the rows of a slot.
+    /// Whether the rows of the result are, so that the lanes of a slot are neighbouring rows.
     pub result: bool,
 }
 
@@ -24,7 +24,7 @@ impl Vectors {
             panic!("LIB-1: {} is no matrix product", library.name());
         };
         let are_wide = !dtype.is_wide() && tiling.lanes == 4;
-        // Operands without terms are empty, and no array of vectors.
+        // Operands without terms are empty, so they are no arrays of vectors.
         let fit = |lines: u32| are_wide && k > 0 && lines.is_multiple_of(tiling.lanes);
         Vectors { a: !transpose_a && fit(m), b: transpose_b && fit(n), result: fit(m) }
     }
@@ -36,33 +36,33 @@ pub(super) struct Side {
     /// The first line of the workgroup's part, and the number of lines.
     pub start: &'static str,
     pub lines: &'static str,
-    /// Elements between neighbouring terms, or between neighbouring lines; the others are neighbours in memory.
+    /// Elements between neighbouring terms if lines are neighbours in memory, otherwise between neighbouring lines.
     pub stride: &'static str,
     pub lines_are_neighbours: bool,
-    /// The operand is an array of vectors.
+    /// Whether the operand is an array of vectors.
     pub vectors: bool,
-    /// The lanes of a slot are neighbouring lines.
+    /// Whether the lanes of a slot are neighbouring lines.
     pub lanes_are_neighbours: bool,
     pub slots: u32,
-    /// Vectors between a slot's neighbouring terms in workgroup memory. Where an invocation's neighbours store
-    /// neighbouring terms, it is odd if there is room, so that these lie in different banks.
+    /// Vectors between a slot's neighbouring terms in workgroup memory. If neighbouring invocations store neighbouring
+    /// terms, it is odd (if there is room), so that these lie in different banks.
     pub pitch: u32,
 }
 
 impl Side {
-    /// Parts of a stage that an invocation loads.
+    /// The number of parts of a stage that an invocation loads.
     fn parts(&self, tiling: Tiling) -> u32 {
         (self.slots * tiling.depth).div_ceil(tiling.invocations())
     }
 
-    /// The line of a lane of a slot, from the slot's first one.
+    /// The line of a lane of a slot, counted from the slot's first line.
     pub fn line_of(&self, lane: u32) -> u32 {
         if self.lanes_are_neighbours { lane } else { lane * self.slots }
     }
 }
 
 /// Statements that name, for each vector that an invocation loads, its term, its slot, and the elements of its lanes.
-/// Lines beyond the last are read as the last line, or the last lines; their results are not stored.
+/// Lines beyond the last one read the last line, or the last lines, instead. Their results are not stored.
 pub(super) fn places(side: &Side, tiling: Tiling) -> String {
     let Side { name, start, lines, stride, lines_are_neighbours, slots, .. } = side;
     let (depth, lanes) = (tiling.depth, tiling.lanes);
@@ -72,7 +72,8 @@ pub(super) fn places(side: &Side, tiling: Tiling) -> String {
         let (slot, term) = if *lines_are_neighbours {
             (format!("{e} % {slots}u"), format!("{e} / {slots}u"))
         } else {
-            // Neighbours load neighbouring terms, 32 bytes at least, of as many slots as a warp has left.
+            // Neighbouring invocations load neighbouring terms, at least 32 bytes, for as many slots as the rest of a
+            // warp allows.
             let across = (32 / depth).min(*slots);
             (
                 format!("{e} % {across}u + {across}u * ({e} / {}u)", across * depth),
@@ -95,7 +96,7 @@ pub(super) fn places(side: &Side, tiling: Tiling) -> String {
     text
 }
 
-/// Loads a stage of an operand to registers. Terms beyond the last are zeros.
+/// Writes the loads of a stage of an operand to registers. Terms beyond the last one are zeros.
 pub(super) fn fetch(side: &Side, tiling: Tiling, base: &str, vec: &str, zero: &str) -> String {
     let Side { name, stride, lines_are_neighbours, .. } = side;
     let mut text = String::new();
@@ -120,7 +121,7 @@ pub(super) fn fetch(side: &Side, tiling: Tiling, base: &str, vec: &str, zero: &s
     text
 }
 
-/// Stores a stage of an operand in a half of the workgroup memory.
+/// Writes the stores of a stage of an operand to a half of the workgroup memory.
 pub(super) fn put(side: &Side, tiling: Tiling, half: u32) -> String {
     let Side { name, slots, pitch, .. } = side;
     let mut text = String::new();
