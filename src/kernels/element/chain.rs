@@ -95,14 +95,14 @@ unsafe fn dispatch<T: Real>(first: Source, steps: &[(ChainOp, Source)], out: *mu
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f")]
 unsafe fn on_avx512<T: Real>(first: Source, steps: &[(ChainOp, Source)], out: *mut T, n: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe { lanes::<T::Avx512>(first, steps, out, n) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn on_avx2<T: Real>(first: Source, steps: &[(ChainOp, Source)], out: *mut T, n: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     unsafe { lanes::<T::Avx2>(first, steps, out, n) }
 }
 
