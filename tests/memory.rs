@@ -421,7 +421,8 @@ fn segmented_arrays_are_checked_in_every_segment() {
     assert!(rt.stats().elsewhere.is_empty(), "{}", rt.stats());
 }
 
-/// Records `count` sums over arrays of 4 MiB each, and drops the arrays. `after` may cancel the sum.
+/// Records the sums of `count` arrays of 4 MiB each, and drops the arrays, so that only the sums need their data. Calls
+/// `after` with each sum, which may demand it and cancel that. Then gathers all sums.
 fn sums_of_much(rt: &Runtime, count: usize, begun: &AtomicUsize, after: impl Fn(&Session, &Array)) {
     let s = rt.session("sums").open();
     let sums = (0..count).map(|i| {

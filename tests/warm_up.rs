@@ -29,7 +29,11 @@ fn a_second_run_finds_its_pipelines_compiled() {
     wait(rt.shutdown()).unwrap();
 
     let rt = start(0).unwrap();
-    assert_eq!(run(&rt).unwrap(), (first.clone(), compiled), "warm_up was not set");
+    assert_eq!(
+        run(&rt).unwrap(),
+        (first.clone(), compiled),
+        "with warm_up(0), nothing is compiled before the program runs"
+    );
     assert_eq!(rt.stats().pipelines_warmed, 0);
     wait(rt.shutdown()).unwrap();
 
