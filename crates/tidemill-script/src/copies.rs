@@ -1,19 +1,21 @@
-//! Many runs at the same time, over the machine's cores: a parallel map that knows waiting.
+//! Runs many async computations at the same time over the machine's cores: a parallel map whose items may wait.
 //!
-//! A task of an executor, with the wake that its end costs, takes about as long as fifty statements on numbers. Here a
-//! thread begins one run after the other; only those that have to wait are kept, and wait together.
+//! A task of an executor takes about as long as fifty statements on numbers, including the wake at its end. Here a
+//! thread begins one run after the other in its own loop. It keeps only the runs that have to wait, and polls those
+//! together.
 //!
-//! Why no tasks of tokio: `cargo bench --bench scripts -- copies` (docs/benchmarks.md, 2026-11-26) runs 1,000 copies
-//! of 50 statements on numbers, 5 us a copy, on two cores. Times as fast as one after the other, on EPYC / Xeon cores:
-//! here 1.6 to 1.8 / 1.4 to 1.6, in tasks 1.5 to 1.6 / 0.8 to 1.4, and beside other work on EPYC 1.2 to 1.4 against
-//! 0.6 to 1.4. Copies of 0.4 ms gain the same either way.
+//! This does not use tasks of tokio, for speed. `cargo bench --bench scripts -- copies` (docs/benchmarks.md,
+//! 2026-11-26) runs 1,000 copies of 50 statements on numbers, 5 us a copy, on two cores. The speedup over running them
+//! one after the other, on EPYC / Xeon cores: 1.6 to 1.8 / 1.4 to 1.6 here, 1.5 to 1.6 / 0.8 to 1.4 in tasks. While
+//! other work ran on the EPYC cores it was 1.2 to 1.4 here and 0.6 to 1.4 in tasks. Copies of 0.4 ms gain the same
+//! either way.
 //!
-//! In: how many runs, and how each of them is made. Out: what they give, in order. Must hold:
-//! - COPIES-1: a thread begins no further run while one that it has begun could go on, but for runs that never let
-//!   the others begin: every [`TURN`] it begins one more.
-//! - COPIES-2: once the future is dropped no run begins, and those in progress end when they next let others run.
-//! - COPIES-3: a panic of a run reaches whoever awaits them, and ends the others.
-//! - COPIES-4: when they have ended, nothing that the work holds is left on another thread.
+//! In: the number of runs, and a function that makes each of them. Out: their outputs, in order. Must hold:
+//! - COPIES-1: a thread begins no further run while a run that it has begun could go on. If such runs never let the
+//!   others begin, the thread begins one more run every [`TURN`].
+//! - COPIES-2: once the future is dropped no run begins, and runs in progress end when they next let others run.
+//! - COPIES-3: a panic of a run is passed on to the caller that awaits the runs, and ends the other runs.
+//! - COPIES-4: when the runs have ended, no other thread holds anything of `work`.
 
 use super::polling::{Flag, placed};
 use super::{helpers, threads};
@@ -28,33 +30,34 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// The most runs that a thread takes at a time.
+/// The most runs that a thread takes from [`Work`] at a time.
 const TAKEN_MAX: usize = 32;
-/// Into so many parts a thread divides what would be its share of the runs that are left: the parts get smaller, so that
-/// the threads end together.
+/// A thread takes this fraction of its equal share of the runs that are left. So the portions get smaller towards the
+/// end, and the threads end at about the same time.
 const PARTS: usize = 4;
-/// How long the runs that a thread has begun keep it from beginning another, as a rule.
+/// How long a thread goes on with the runs that it has begun before it begins another.
 const TURN: Duration = Duration::from_millis(20);
-/// How long the end of the other threads' shares is looked for before their owner sleeps.
-const LOOK_MAX: Duration = Duration::from_micros(50);
-/// Cores below which the owner sleeps at once: the other threads need its core more.
-const LOOK_CORES_MIN: usize = 4;
+/// How long the owner spins for the other threads' shares to end before it sleeps.
+const SPIN_MAX: Duration = Duration::from_micros(50);
+/// With fewer cores than this, the owner sleeps at once, since the other threads need its core.
+const SPIN_CORES_MIN: usize = 4;
 
-/// What the threads share.
+/// The state that the threads of one `parallel_map` share.
 struct Work<W> {
     work: W,
     count: usize,
     threads: usize,
-    /// How long the runs that a thread has begun keep it from beginning another.
+    /// How long a thread goes on with the runs that it has begun before it begins another; [`TURN`] outside of tests.
     turn: Duration,
-    /// The next run that nobody has begun.
+    /// The number of the next run to begin.
     next: AtomicUsize,
-    /// Nobody awaits them any more.
+    /// Set when the future was dropped, so that nothing awaits the runs any more.
     is_given_up: AtomicBool,
 }
 
 impl<W> Work<W> {
-    /// The next runs for a thread to begin (guided self-scheduling, Polychronopoulos and Kuck 1987).
+    /// Takes the numbers of the next runs for a thread to begin (guided self-scheduling, Polychronopoulos and Kuck
+    /// 1987).
     fn take(&self) -> Option<std::ops::Range<usize>> {
         let taken = |next: usize| ((self.count - next) / (self.threads * PARTS)).clamp(1, TAKEN_MAX);
         let more = |next: usize| (next < self.count).then(|| next + taken(next));
@@ -67,7 +70,7 @@ impl<W> Work<W> {
     }
 }
 
-/// The shares of other threads, which end with the future that wants them.
+/// The shares of the other threads. Dropping this aborts them.
 struct Others<W> {
     work: Arc<Work<W>>,
     shares: Vec<AbortHandle>,
@@ -80,11 +83,11 @@ impl<W> Drop for Others<W> {
     }
 }
 
-/// Does `work` with each number below `count`, over the machine's cores, the calling task's thread among them, and gives
-/// what it gives, in the order of the numbers.
+/// Calls `work` with each number below `count`, on all cores including the calling task's thread, and returns the
+/// outputs in the order of the numbers.
 ///
-/// It is for work that computes most of the time. What waits does so together. The tokio runtime that it is called in,
-/// if any, is that of all its threads.
+/// It is meant for work that mostly computes. Items that wait do so together on their thread. All its threads enter the
+/// tokio runtime, if any, in which it is called.
 ///
 /// ```
 /// # futures::executor::block_on(async {
@@ -96,7 +99,7 @@ impl<W> Drop for Others<W> {
 /// The other threads have stacks of 8 MiB and poll their shares as [`futures::executor::block_on`] does.
 ///
 /// # Panics
-/// With what the work panics with; it may not call `block_on` of `futures` itself.
+/// With the panic of `work`, if it panics. `work` panics if it calls `block_on` of `futures`.
 pub async fn parallel_map<T: Send + 'static>(
     count: usize,
     work: impl AsyncFn(usize) -> T + Send + Sync + 'static,
@@ -112,7 +115,7 @@ async fn mapped<T: Send + 'static>(
     let threads = threads::cores().min(count).max(1);
     let (next, is_given_up) = (AtomicUsize::new(0), AtomicBool::new(false));
     let work = Arc::new(Work { work, count, threads, turn, next, is_given_up });
-    // COPIES-4: it holds the work to the end, on this thread, whose memory that mostly is.
+    // COPIES-4: this keeps `work` alive to the end, so that it is dropped on this thread, which allocated most of it.
     let mut others = Others { work: work.clone(), shares: Vec::new() };
     let mut answers = FuturesUnordered::new();
     let (core, executor) = (threads::core(), tokio::runtime::Handle::try_current().ok());
@@ -125,10 +128,10 @@ async fn mapped<T: Send + 'static>(
             let _entered = executor.as_ref().map(|executor| executor.enter());
             let share = Abortable::new(share(work), aborted);
             let ended = catch_unwind(AssertUnwindSafe(|| futures::executor::block_on(share)));
-            // Nobody waits for it where the future was dropped.
+            // If the future was dropped, there is no receiver.
             let _ = answer.send(ended);
         };
-        // Without a thread the others do its share.
+        // If there is no thread for it, the other threads do its share.
         if helpers::begin(begin) {
             others.shares.push(abort);
             answers.push(answered);
@@ -142,15 +145,15 @@ async fn mapped<T: Send + 'static>(
     };
     let mut own = pin!(share(work));
     let own = poll_fn(|context| {
-        // A panic elsewhere is not to wait for what runs here.
+        // A panic of another share is passed on at once, before the runs on this thread have ended.
         while let Poll::Ready(Some(answer)) = answers.poll_next_unpin(context) {
             gather(answer);
         }
         own.as_mut().poll(context)
     });
     let own = own.await;
-    let look = (threads::cores() >= LOOK_CORES_MIN).then(|| Instant::now() + LOOK_MAX);
-    while !answers.is_empty() && look.is_some_and(|until| Instant::now() < until) {
+    let spin_until = (threads::cores() >= SPIN_CORES_MIN).then(|| Instant::now() + SPIN_MAX);
+    while !answers.is_empty() && spin_until.is_some_and(|until| Instant::now() < until) {
         std::hint::spin_loop();
         if let Some(Some(answer)) = answers.next().now_or_never() {
             gather(answer);
@@ -168,17 +171,17 @@ async fn mapped<T: Send + 'static>(
     outputs
 }
 
-/// What runs of consecutive numbers gave.
+/// The outputs of runs with consecutive numbers, from `first` on. `None` stands for a run that has not ended.
 struct Outputs<T> {
     first: usize,
     outputs: Vec<Option<T>>,
 }
 
-/// A thread's share of the runs: what they gave, as far as they have not been given up.
+/// Does one thread's share of the runs, and returns their outputs. It returns early when the runs are given up.
 async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<Outputs<T>> {
     let mut parts: Vec<Outputs<T>> = Vec::new();
     let mut waiting = FuturesUnordered::new();
-    // Memory of a run that has ended, for the next.
+    // The allocation of a run that has ended, reused by the next run.
     let mut room = None;
     let flag = Arc::new(Flag::default());
     let waker = Waker::from(flag.clone());
@@ -204,7 +207,7 @@ async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<Outputs<T>> 
                     waiting.push(run.map(move |output| (place, output)));
                 }
             }
-            // COPIES-1: those that have only let others run go on, and those whose wait is over.
+            // COPIES-1: runs that only let others run, and runs whose wait is over, go on.
             let begun = Instant::now();
             loop {
                 flag.lower();
@@ -219,7 +222,7 @@ async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<Outputs<T>> 
             }
         }
         take_ended(&mut waiting, &waker, &mut parts);
-        // The executor's other tasks, and an end from outside.
+        // This lets the executor's other tasks run, and lets the share be aborted.
         tokio::task::yield_now().await;
     }
     while let Some(((part, at), output)) = waiting.next().await {
@@ -228,7 +231,7 @@ async fn share<T>(work: Arc<Work<impl AsyncFn(usize) -> T>>) -> Vec<Outputs<T>> 
     parts
 }
 
-/// Polls those that waited and can go on; what those give that end goes to its place.
+/// Polls the waiting runs that can go on, and stores the outputs of those that end.
 fn take_ended<T, F>(waiting: &mut FuturesUnordered<F>, waker: &Waker, parts: &mut [Outputs<T>])
 where
     F: Future<Output = ((usize, usize), T)>,
@@ -335,7 +338,7 @@ mod tests {
         if threads::cores() == 1 {
             return;
         }
-        // The first lets others run until the second has begun: that is not for its own thread to do.
+        // The first run lets others run until the second has begun, so the second must begin on another thread.
         let begun = Arc::new(AtomicUsize::new(0));
         let threads = block_on(mapped(2, Duration::from_secs(60), async move |_| {
             begun.fetch_add(1, Ordering::Relaxed);
@@ -352,7 +355,8 @@ mod tests {
         if threads::cores() == 1 {
             return;
         }
-        // Of runs that never wait, so many begin on a thread after a message is there for the first and before it goes on.
+        // These runs never wait. This many begin on a thread after the first one's message is there and before the
+        // first goes on.
         let owner = std::thread::current().id();
         let (send, receive) = futures::channel::oneshot::channel();
         let (send, receive) = (std::sync::Mutex::new(Some(send)), std::sync::Mutex::new(Some(receive)));
@@ -391,7 +395,7 @@ mod tests {
     #[test]
     fn a_panic_ends_runs_that_would_not_end() {
         if threads::cores() == 1 {
-            // The first never lets the second begin.
+            // On one core the first run never lets the second begin.
             return;
         }
         let owner = std::thread::current().id();

@@ -1,17 +1,19 @@
-//! Many runs that one task awaits at the same time (`join_all`): idle cores take some of them over (work stealing, from
-//! the owner's end).
+//! Lets idle cores take over some of the runs that one task awaits at the same time (`join_all`). This is work stealing
+//! from the newest run backwards.
 //!
-//! A task polls its futures on one thread. Where it has made many runs before it polls the first, a helper begins those
-//! that were made last, while the task's own thread goes through them from the first; they meet in the middle, so that
-//! hardly any run is waited for. What a helper cannot end at once, since it waits for the runtime, it hands back.
+//! A task polls its futures on one thread. If it has made many runs before it polls the first, helpers begin the runs
+//! that were made last, while the task's own thread begins them from the first on. They meet in the middle, so the task
+//! hardly ever waits for a helper. If a run has to wait for the runtime, its helper hands it back to the task.
 //!
-//! Why no library does it: what one task joins is polled on its one thread by every executor, and a `Script::run` in a
-//! task of its own costs as much as a small script. `cargo bench --bench scripts -- copies` (docs/benchmarks.md,
-//! 2026-11-26), on two EPYC / Xeon cores, times as fast as one after the other: 1,000 joined runs of 5 us gain 1.5 to
-//! 1.6 / 1.3 to 1.5 here, 1.5 to 1.6 / 0.8 to 1.4 in tasks of their own, and 1 at most on one thread.
+//! No library does this: every executor polls the futures that one task joins on that task's thread, and a
+//! `Script::run` in a task of its own costs as much as a small script. `cargo bench --bench scripts -- copies`
+//! (docs/benchmarks.md, 2026-11-26) joins 1,000 runs of 5 us on two EPYC / Xeon cores. The speedup over running them
+//! one after the other is 1.5 to 1.6 / 1.3 to 1.5 here, 1.5 to 1.6 / 0.8 to 1.4 in tasks of their own, and at most 1 on
+//! one thread.
 //!
-//! In: runs, as they are made. Out: futures of what they give. Must hold:
-//! - CROWD-1: a run that is made alone, or in a task of its own, costs two counts here: no lock, no allocation.
+//! In: runs, as they are made. Out: futures of their results. Must hold:
+//! - CROWD-1: this module costs a run that is made alone, or in a task of its own, two atomic counts: no lock, no
+//!   allocation.
 //! - CROWD-2: a run is polled by one thread at a time, and its owner is woken whenever a helper lets go of it.
 //! - CROWD-3: dropping the future cancels the run, at the latest when it next lets others run.
 
@@ -27,44 +29,44 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use tidemill::Session;
 
-/// So many runs of a thread may wait for their first poll before further ones can be taken over.
+/// Runs can be taken over if the thread has at least this many others that wait for their first poll.
 const ALONE_MAX: usize = 2;
-/// So many have to wait for a helper to be called.
+/// A helper is called if at least this many runs wait for their first poll.
 const CALL_MIN: usize = 8;
-/// So many lie together.
+/// The number of runs in a [`Block`].
 const BLOCK: usize = 32;
 
 type Ended = Result<Workspace, ScriptError>;
 /// A run that any thread may poll.
 pub(super) type Run = Pin<Box<dyn Future<Output = Ended> + Send>>;
 
-/// The runs that a thread has made and not polled yet.
+/// The runs that a thread has made and has not polled yet.
 #[derive(Default)]
 struct Crowd {
     waiting: AtomicUsize,
-    /// Those that nobody has looked at, the newest last.
+    /// Blocks with runs that no helper has looked at, the newest last.
     open: Mutex<Vec<Part>>,
-    /// Whether there may be some.
+    /// Whether `open` may hold runs. It is read without the lock.
     is_open: AtomicBool,
-    /// How many helpers are under way.
+    /// The number of helpers that are at work.
     helpers: AtomicUsize,
-    /// There was no thread for one.
+    /// Set when there was no thread for a helper.
     is_refused: AtomicBool,
 }
 
-/// A block's members that nobody has looked at: the first `left` of the `made`.
+/// The members of a block that no helper has looked at: the first `left` of the `made` ones.
 struct Part {
     block: Arc<Block>,
     left: usize,
     made: usize,
 }
 
-/// Runs that were made one after the other. They lie together, so that the memory of the owner's thread is not let go
-/// of by helpers, run by run: an allocator's lock that two threads want puts one of them to sleep.
+/// Runs that were made one after the other. They share one allocation, so that a helper does not free memory of the
+/// owner's thread for each run: if two threads want an allocator's lock, one of them goes to sleep.
 #[derive(Default)]
 struct Block([Mutex<State>; BLOCK]);
 
-/// A run that helpers may take over, as they see it: its block, and its number there.
+/// A run that helpers may take over: its block, and its number there.
 #[derive(Clone)]
 struct Member {
     block: Arc<Block>,
@@ -73,26 +75,26 @@ struct Member {
 
 #[derive(Default)]
 enum State {
-    /// Nobody has begun it: what is run, and on what.
+    /// The run has not begun. It holds the script and the session that it runs on.
     New(Script, Session),
-    /// A helper is at it; who is to be woken when it lets go.
+    /// A helper polls the run. The waker, if any, is the owner's, and is woken when the helper lets go of the run.
     Away(Option<Waker>),
-    /// A helper has begun it, and it waits for something.
+    /// A helper has begun the run and handed it back, since it waits for something.
     Back(Run),
-    /// It has ended, or panicked.
+    /// The run has ended, or panicked.
     Done(std::thread::Result<Ended>),
-    /// It is its owner's alone, or nobody's any more.
+    /// The owner has taken the run, or has dropped its future.
     #[default]
     Gone,
 }
 
 impl Crowd {
-    /// A run is made that may be taken over.
+    /// Adds a run that may be taken over.
     fn push(&self, state: State) -> Member {
         let mut open = self.open.lock();
-        // Numbers of a block that helpers have begun to take are not given again.
+        // A block that helpers have begun to empty gets no new members, since its numbers are not given again.
         if open.last().is_none_or(|part| part.made == BLOCK || part.left < part.made) {
-            // Blocks that only this list still knows.
+            // Blocks whose runs have all been dropped are removed.
             open.retain(|part| Arc::strong_count(&part.block) > 1);
             open.push(Part { block: Arc::default(), left: 0, made: 0 });
         }
@@ -105,7 +107,7 @@ impl Crowd {
         member
     }
 
-    /// The newest that nobody has looked at.
+    /// Takes the newest run that no helper has looked at.
     fn pop(&self) -> Option<Member> {
         let mut open = self.open.lock();
         let Some(part) = open.last_mut() else {
@@ -120,7 +122,7 @@ impl Crowd {
         Some(member)
     }
 
-    /// None is left for helpers.
+    /// Leaves no runs to helpers.
     fn close(&self) {
         if !self.is_open.load(Ordering::Relaxed) {
             return;
@@ -131,7 +133,7 @@ impl Crowd {
             self.is_open.store(false, Ordering::Relaxed);
             std::mem::take(&mut *open)
         };
-        // Whatever ends here ends outside of the lock.
+        // Dropping blocks may drop runs, which must not happen under the lock.
         drop(ended);
     }
 }
@@ -142,14 +144,14 @@ async fn begun(script: Script, session: Session) -> Ended {
     script.run_captured(&session).await
 }
 
-/// A run's place among those that its thread has made.
+/// A run's entry in the count of runs that its thread has made and not polled. Dropping it removes the entry.
 pub(super) struct Place {
     crowd: Arc<Crowd>,
     has_begun: bool,
 }
 
 impl Place {
-    /// The run is polled for the first time.
+    /// Notes that the run is polled for the first time, and calls helpers if many runs wait.
     pub fn begin(&mut self) {
         if !std::mem::replace(&mut self.has_begun, true) {
             let waiting = self.crowd.waiting.fetch_sub(1, Ordering::Relaxed) - 1;
@@ -174,15 +176,15 @@ impl Drop for Place {
     }
 }
 
-/// How a run that is being made will be polled.
+/// How a new run will be polled.
 pub(super) enum Made {
-    /// By its owner alone.
+    /// Only by its owner.
     Alone(Place),
     /// By its owner or by a helper.
     Shared(Shared),
 }
 
-/// A run is made; a helper may take it over.
+/// Registers a new run, which helpers may take over if the thread has made several.
 pub(super) fn made(script: &Script, session: &Session) -> Made {
     let crowd = CROWD.with(Arc::clone);
     let before = crowd.waiting.fetch_add(1, Ordering::Relaxed);
@@ -194,11 +196,11 @@ pub(super) fn made(script: &Script, session: &Session) -> Made {
     Made::Shared(Shared { member, place, own: None })
 }
 
-/// The owner's side of it: the future of what it gives.
+/// The owner's side of a run that helpers may take over: a future of the run's result.
 pub(super) struct Shared {
     member: Member,
     place: Place,
-    /// The run, where no helper has it.
+    /// The run, once its owner polls it.
     own: Option<Run>,
 }
 
@@ -232,7 +234,7 @@ impl Future for Shared {
 impl Drop for Shared {
     fn drop(&mut self) {
         let state = std::mem::replace(&mut *self.member.state(), State::Gone);
-        // Whatever ends here ends outside of the lock.
+        // Dropping the state may drop a run, which must not happen under the lock.
         drop(state);
     }
 }
@@ -246,7 +248,7 @@ impl Member {
         matches!(*self.state(), State::Gone)
     }
 
-    /// A helper lets go of it.
+    /// Stores the state in which a helper leaves the run, and wakes the owner.
     fn let_go(&self, left: State) {
         let mut state = self.state();
         match &mut *state {
@@ -258,7 +260,7 @@ impl Member {
                     waker.wake();
                 }
             }
-            // CROWD-3: its owner has gone.
+            // CROWD-3: the owner has dropped its future.
             _ => {
                 drop(state);
                 drop(left);
@@ -267,11 +269,11 @@ impl Member {
     }
 }
 
-/// Begins the members of a crowd, from the newest on, until there are none that nobody has begun.
+/// A helper's work: begins the runs of a crowd from the newest on, until all have begun.
 fn help(crowd: &Crowd) {
     let flag = Arc::new(Flag::default());
     let waker = Waker::from(flag.clone());
-    // Memory of a run that has ended, for the next.
+    // The allocation of a run that has ended, reused by the next run.
     let mut room = None;
     while let Some(member) = crowd.pop() {
         let mut run = {
@@ -300,7 +302,7 @@ fn help(crowd: &Crowd) {
     }
 }
 
-/// Calls the helpers that are missing: one for each core beside the owner's.
+/// Calls the missing helpers, so that there is one for each core beside the owner's.
 fn call_helpers(crowd: &Arc<Crowd>) {
     let core = threads::core();
     let one_more = |helpers| (helpers + 1 < threads::cores()).then_some(helpers + 1);
@@ -311,14 +313,14 @@ fn call_helpers(crowd: &Arc<Crowd>) {
             help(&called.0);
         });
         if !is_there {
-            // The owner does all itself; nobody asks again until the next crowd.
+            // The owner does all runs itself, and asks for no helper until its next crowd.
             crowd.is_refused.store(true, Ordering::Relaxed);
             break;
         }
     }
 }
 
-/// A helper that was called. When it is through, or could not come, another may be called.
+/// Counts a helper that was called. Dropping it, when the helper has ended or could not start, lets another be called.
 struct Called(Arc<Crowd>);
 
 impl Drop for Called {
@@ -365,7 +367,7 @@ mod tests {
             let (ended, at, _others) = block_on(select_all(runs));
             assert_eq!((ended.unwrap().number("x"), at), (Some(1.0), 12));
         }
-        // CROWD-3: helpers that were at endless runs are free again.
+        // CROWD-3: helpers stop their endless runs.
         let crowd = super::CROWD.with(std::sync::Arc::clone);
         let helpers = || crowd.helpers.load(std::sync::atomic::Ordering::Relaxed);
         for _ in 0..1000 {

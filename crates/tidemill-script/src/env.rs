@@ -1,8 +1,9 @@
-//! What a running script has around it: its session, its output, its formats, clocks and files.
+//! The surroundings of a running script: its session, output, number format, clocks and files.
 //!
 //! Must hold:
-//! - Nothing here waits; what must be awaited is a [`Need`].
-//! - KEEP-1: what builtins keep between calls lies in a drawer per type, which holds that type alone.
+//! - Nothing here waits; a value that must be awaited is returned as a [`Need`].
+//! - KEEP-1: state that builtins keep between calls lies in [`Keep`], one slot for each type, which holds only that
+//!   type.
 
 use super::display::Format;
 use super::error::{Flow, Need, ScriptError, Stop};
@@ -23,23 +24,23 @@ use tidemill::{Session, frontend};
 /// How deep containers may be nested where they are shown, compared or written.
 pub(super) const DEPTH_MAX: usize = 256;
 
-/// The most that the extents of an array without elements may be together, those that are 0 apart.
+/// The greatest product of the extents of an array without elements, not counting extents that are 0.
 const EMPTY_EXTENTS_MAX: usize = 1 << 26;
 
 /// How a script is run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What `argv()` gives.
+    /// The arguments that `argv()` returns.
     pub arguments: Vec<String>,
-    /// Arrays of at most this many elements are computed in the script's own memory, at once; larger ones, of classes
-    /// that the runtime has, are recorded on the runtime.
+    /// Arrays of at most this many elements are computed at once in the script's own memory. Larger arrays are recorded
+    /// on the runtime, if the runtime has their class.
     pub host_elements_max: usize,
-    /// A script that has waited for small arrays again and again gets those of at most this many elements to the host
-    /// from then on ([`Env::waited_for`]); unless all are recorded (`host_elements_max` 0).
+    /// The limit that replaces `host_elements_max` once a script has waited for small arrays again and again
+    /// ([`Env::waited_for`]). Without effect if `host_elements_max` is 0, which records all arrays.
     pub near_elements_max: usize,
     /// Folders in which function files are looked for, the script's own first.
     pub path: Vec<PathBuf>,
-    /// What was found there, once a script that has these options has looked; clones share it.
+    /// The function files found in `path` by the first script that looked; clones of the options share them.
     pub found: FoundFiles,
     /// How deep functions may call each other.
     pub recursion_max: usize,
@@ -47,17 +48,17 @@ pub struct Options {
     pub elements_max: usize,
     /// Whether the plan of what is awaited is printed on the standard error before it runs.
     pub explain: bool,
-    /// What interrupts it, where somebody may; copies of a script can share one. What was raised once ends every script
-    /// that it is given to, also later: one for each run.
+    /// The interrupt that ends the script, if there is one. Copies of a script can share one. An interrupt that was
+    /// raised ends every script that has it, including scripts that begin later, so use a new one for each run.
     pub interrupt: Option<Arc<Interrupt>>,
-    /// When it ends, wherever it stands: it unwinds as by an interrupt, and its run fails with an error that names the
-    /// line. What cleans up has a tenth of a second more.
+    /// The instant at which the script ends, wherever it is: it unwinds as if interrupted, and its run fails with an
+    /// error that names the line. Its cleanup may take a tenth of a second longer.
     pub deadline: Option<Instant>,
-    /// Whether it may touch neither files nor folders, the environment, processes and standard input. Function files
-    /// are not read either. It reads its own text and arguments, writes to its output, and uses the runtime.
+    /// Whether the script may not touch files, folders, the environment, processes and standard input. It cannot read
+    /// function files either. It can read its own text and arguments, write to its output, and use the runtime.
     pub sandbox: bool,
-    /// The most bytes that its large arrays in host memory may take together; where nobody says it, what the runtime's
-    /// budget of host memory leaves beside what the runtime holds there.
+    /// The most bytes that the script's large host arrays may take together. `None`: the part of the runtime's budget
+    /// for host memory that the runtime does not use.
     pub memory_max: Option<u64>,
 }
 
@@ -80,18 +81,18 @@ impl Default for Options {
     }
 }
 
-/// A path that no system opens.
+/// A path that no system can open.
 const NO_PATH: &str = "\0";
 
-/// Files of functions, and of scripts, by the name that calls them.
+/// Function files and script files, by the names that call them.
 pub type FunctionFiles = FxHashMap<Name, PathBuf>;
 
-/// The function files of folders, which are read once for all copies of a script.
+/// The function files of some folders, read once for all copies of a script.
 #[derive(Clone, Debug, Default)]
 pub struct FoundFiles(Arc<OnceLock<(Vec<PathBuf>, Arc<FunctionFiles>)>>);
 
 impl FoundFiles {
-    /// The files of these folders; the first that has a name wins.
+    /// Returns the function files of these folders. If several files have the same name, the first one counts.
     pub fn of(&self, folders: &[PathBuf]) -> Arc<FunctionFiles> {
         let read = || {
             let mut files = FunctionFiles::default();
@@ -103,14 +104,14 @@ impl FoundFiles {
     }
 }
 
-/// Adds the function files of a folder whose names are not there yet.
+/// Adds the function files of a folder to `files`, except those whose names it has already.
 pub fn add_files(files: &mut FunctionFiles, folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|e| e == "m")
             && let Some(stem) = path.file_stem().and_then(|s| s.to_str())
-            // The folder's entry says it, but for links.
+            // The folder's entry tells whether it is a folder, except for links.
             && !entry.file_type().is_ok_and(|t| t.is_dir() || t.is_symlink() && path.is_dir())
         {
             files.entry(stem.into()).or_insert(path);
@@ -118,23 +119,24 @@ pub fn add_files(files: &mut FunctionFiles, folder: &Path) {
     }
 }
 
-/// What a running script has around it.
+/// The surroundings of a running script.
 pub struct Env {
-    /// Where arrays are recorded.
+    /// The session that records arrays.
     pub session: Session,
-    /// Whether something has been put on the device by `gpuArray`: what is made of such arrays is looked at then.
+    /// Whether `gpuArray` has put something on the device. Only then are results checked for operands that are pinned
+    /// there.
     pub has_pinned: std::sync::atomic::AtomicBool,
-    /// Where it prints.
+    /// The script's output.
     pub output: Box<dyn Output>,
-    /// How it is run.
+    /// The options of this run.
     pub options: Options,
-    /// What ends an instruction that takes long.
+    /// Ends an instruction that takes long.
     pub halt: Halt,
-    /// What its large arrays in host memory take.
+    /// Counts the bytes of the script's large host arrays.
     pub account: Arc<Account>,
-    /// The folder that names of files are relative to, once `cd` has chosen one; the process's until then.
+    /// The folder that `cd` has chosen. File names are relative to it; `None`: to the process's folder.
     pub folder: Option<PathBuf>,
-    /// Folders that function files are looked for in besides the script's own, in order.
+    /// Folders in which function files are looked for after the script's own folder, in order.
     pub added: Vec<PathBuf>,
     /// How numbers are shown.
     pub format: Format,
@@ -142,45 +144,46 @@ pub struct Env {
     pub started: Instant,
     /// When `tic` was last called without an output.
     pub tic: Option<Instant>,
-    /// What `lasterr` gives.
+    /// The error that `lasterr` returns.
     pub last_error: Option<ScriptError>,
-    /// What `lastwarn` gives: message and identifier.
+    /// The message and identifier that `lastwarn` returns.
     pub last_warning: (String, String),
-    /// Warnings that were switched off, by identifier; `all` for all.
+    /// Identifiers of warnings that were switched off; `all` stands for all warnings.
     pub warnings_off: Vec<String>,
-    /// Identifiers of those that are errors; `all` for all.
+    /// Identifiers of warnings that count as errors; `all` stands for all warnings.
     pub warnings_as_errors: Vec<String>,
-    /// A warning that was an error: it ends the instruction that gave it.
+    /// The error of a warning that counts as one. It ends the instruction that gave the warning.
     pub raised: Option<Box<ScriptError>>,
-    /// State of builtins that keep some, by the builtin's own type.
+    /// State that builtins keep between calls, by its type.
     pub keep: Keep,
-    /// What every [`Need::Future`] of this instruction gave, in order, for the instruction's next run.
+    /// The results of this instruction's [`Need::Future`]s, in order, for its next run.
     pub awaited: VecDeque<Value>,
     /// Functions of `onCleanup` objects that have ended; `None` until one is made.
     pub due: Option<Arc<Due>>,
-    /// In whose name the faults of what is recorded now speak, where it is not the op's.
+    /// The function that faults of arrays recorded from now on name; `None`: they name the op.
     pub speaker: Option<Speaker>,
-    /// How often the script has waited for arrays of the runtime, small ones behind them ([`Env::waited_for`]).
+    /// How often the script has waited for small arrays of the runtime with only small arrays behind them
+    /// ([`Env::waited_for`]).
     waits: u32,
-    /// [`Env::stays_home`].
-    at_home: bool,
-    /// [`Env::part_elements_max`], once small arrays stay at home.
+    /// See [`Env::keeps_small_on_host`].
+    small_on_host: bool,
+    /// See [`Env::part_elements_max`]; set once small arrays are kept on the host.
     part_elements_max: Option<usize>,
 }
 
-/// A function that others make up, and what the faults of its arrays say of numbers outside of its real domain.
+/// A function that is computed by other functions, and the words of its faults for numbers outside of its real domain.
 #[derive(Clone, Copy)]
 pub struct Speaker {
     /// Its name.
     pub name: &'static str,
-    /// Which numbers those are, where they are not those of the function within.
+    /// The numbers outside of the domain, in words; `None`: those of the inner function.
     pub beyond: Option<&'static str>,
-    /// Whether complex results are an error whatever the numbers are.
+    /// Whether a complex result is an error for all numbers.
     pub is_real: bool,
 }
 
 impl Speaker {
-    /// What a fault says: its op, and why. `name` and `beyond` are those of the function within.
+    /// Returns the name and the reason that a fault tells. `name` and `beyond` are those of the inner function.
     pub fn words(speaker: Option<Speaker>, name: &'static str, beyond: &str) -> (&'static str, String) {
         let beyond = speaker.and_then(|s| s.beyond).unwrap_or(beyond);
         let words = match speaker {
@@ -191,16 +194,16 @@ impl Speaker {
     }
 }
 
-/// How often a script waits for small arrays before they stay on the host.
+/// How often a script waits for small arrays before it keeps them on the host.
 const WAITS_MAX: u32 = 8;
 
-/// A drawer for a type's one value: state that a family of builtins keeps between calls (open files, the generator's
-/// position) without the environment knowing it.
+/// Holds one value for each type: state that a family of builtins keeps between calls (open files, the random
+/// generator's position), without the environment knowing the type.
 #[derive(Default)]
 pub struct Keep(rustc_hash::FxHashMap<std::any::TypeId, Box<dyn std::any::Any + Send>>);
 
 impl Keep {
-    /// The one value of this type, made when it is first asked for.
+    /// Returns the value of this type, which is made when it is first asked for.
     pub fn of<T: Default + Send + 'static>(&mut self) -> &mut T {
         let entry = self.0.entry(std::any::TypeId::of::<T>()).or_insert_with(|| Box::new(T::default()));
         entry.downcast_mut().expect("KEEP-1: a drawer holds its own type")
@@ -211,7 +214,7 @@ impl Env {
     /// An environment on a session.
     pub fn new(session: Session, output: Box<dyn Output>, options: Options) -> Env {
         let account = Arc::new(Account::new(options.memory_max, frontend::host_claims(&session)));
-        // Whatever the runtime says for Rust: a script's dtypes mix as MATLAB's.
+        // The dtypes of a script mix as MATLAB's do, whatever the runtime is set to for Rust programs.
         session.set_promotion(tidemill::Promotion::Matlab);
         Env {
             account,
@@ -235,15 +238,15 @@ impl Env {
             due: None,
             speaker: None,
             waits: 0,
-            at_home: false,
+            small_on_host: false,
             part_elements_max: None,
         }
     }
 
-    /// Where a file of this name is. Scripts that run at the same time share a process, so that its folder is left
-    /// alone.
+    /// Resolves a file name against the script's folder. Scripts that run at the same time share a process, so the
+    /// process's folder is never changed.
     ///
-    /// In a sandbox it leads nowhere (REACH-2 in `builtins/reach.rs`).
+    /// In a sandbox the result is a path that cannot be opened (REACH-2 in `builtins/reach.rs`).
     pub fn at(&self, name: impl AsRef<Path>) -> PathBuf {
         if self.options.sandbox {
             return PathBuf::from(NO_PATH);
@@ -254,15 +257,15 @@ impl Env {
         }
     }
 
-    /// The folders in which function files are looked for, the first first.
+    /// Returns the folders in which function files are looked for, in order of precedence.
     pub fn function_folders(&self) -> impl Iterator<Item = &PathBuf> {
         let is_own = |path: &&PathBuf| self.folder.is_none() || path.as_path() != Path::new(".");
         let all = self.folder.iter().chain(self.options.path.iter().filter(is_own)).chain(&self.added);
-        // REACH-2: files of functions are files.
+        // REACH-2: a sandbox does not read function files.
         all.take(if self.options.sandbox { 0 } else { usize::MAX })
     }
 
-    /// Where a file of this name is that is read: in the script's folder, or in those that it has added.
+    /// Resolves the name of a file that is to be read: in the script's folder, or in one of the added folders.
     pub fn found(&self, name: impl AsRef<Path>) -> PathBuf {
         let (name, here) = (name.as_ref(), self.at(&name));
         let may_lie_elsewhere = name.is_relative() && !name.starts_with(".") && !name.starts_with("..");
@@ -273,10 +276,10 @@ impl Env {
         elsewhere.find(|path| path.is_file()).unwrap_or(here)
     }
 
-    /// The script waits for arrays of the runtime, or for what is made of them. One that does so again and again, with
-    /// nothing large behind what it waits for, spends its time on the way there and back: from then on, arrays of its
-    /// size are computed on the host, and those that are on the runtime come home when they are used. What was awaited
-    /// decides, never a clock.
+    /// Notes that the script waits for arrays of the runtime. A script that waits again and again while only small
+    /// arrays are involved spends its time on the way to the runtime and back. Such a script computes arrays of this
+    /// size on the host from then on, and gathers those on the runtime when it uses them. This depends only on what was
+    /// awaited, never on a clock.
     pub fn waited_for(&mut self, arrays: &[Arc<super::value::Lazy>]) {
         let near = self.options.near_elements_max;
         if self.options.host_elements_max > 0 && arrays.iter().all(|l| l.is_near(near)) {
@@ -284,7 +287,8 @@ impl Env {
         }
     }
 
-    /// The same of what is about to wait for something that is made of these, or was put off waiting for them.
+    /// Does the same as [`Env::waited_for`], when the script is about to wait for something made of these values, or
+    /// has put off such a wait.
     pub fn waits_for<'v>(&mut self, values: impl IntoIterator<Item = &'v Value>) {
         let near = self.options.near_elements_max;
         let is_small = |value: &Value| match value {
@@ -296,36 +300,37 @@ impl Env {
         }
     }
 
-    /// Whether the script has waited so often that its small arrays are to stay at home, and do not yet.
-    pub fn is_to_stay(&self) -> bool {
-        self.waits >= WAITS_MAX && !self.at_home
+    /// Whether the script has waited so often that its small arrays should be kept on the host, and they are not kept
+    /// there yet.
+    pub fn should_keep_small_on_host(&self) -> bool {
+        self.waits >= WAITS_MAX && !self.small_on_host
     }
 
-    /// From now on its small arrays stay at home. Between two instructions: one that runs again must find all as it was
-    /// (MADE-1).
-    pub fn stay(&mut self) {
-        self.at_home = true;
+    /// Keeps small arrays on the host from now on. It is called between two instructions only, since an instruction
+    /// that runs again must find everything as it was (MADE-1).
+    pub fn keep_small_on_host(&mut self) {
+        self.small_on_host = true;
         self.part_elements_max = Some(self.options.host_elements_max);
         self.options.host_elements_max = self.options.host_elements_max.max(self.options.near_elements_max);
     }
 
-    /// The most elements of a part that is read or written on the host, of an array that lies on the runtime: what a
-    /// script was told at its beginning, also when larger arrays stay at home, since all of the array comes with it.
+    /// The most elements of a part of an array of the runtime that is read or written on the host. Keeping larger
+    /// arrays on the host does not change this limit, since reading a part gathers the whole array.
     pub fn part_elements_max(&self) -> usize {
         self.part_elements_max.unwrap_or(self.options.host_elements_max)
     }
 
-    /// Whether small arrays of the runtime come to the host where they are used.
-    pub fn stays_home(&self) -> bool {
-        self.at_home
+    /// Whether small arrays of the runtime are gathered to the host when they are used.
+    pub fn keeps_small_on_host(&self) -> bool {
+        self.small_on_host
     }
 
-    /// What was awaited for this instruction at this place, if it runs again.
+    /// Takes the next awaited result of this instruction, if the instruction runs again.
     pub fn take_awaited(&mut self) -> Option<Value> {
         self.awaited.pop_front()
     }
 
-    /// The host array behind a numeric, char or logical value.
+    /// Returns the host array of a numeric, char or logical value.
     ///
     /// # Errors
     /// [`Need::Host`] for an array of the runtime that has not been awaited; an error for cells, structs and handles.
@@ -354,17 +359,17 @@ impl Env {
         }
     }
 
-    /// Asks for the host values of all that lie on the runtime, containers included, in one go: what is asked for
-    /// together is computed together. After this, [`Env::host`] answers for each of them.
+    /// Asks for the host values of all arrays that lie on the runtime, including those in containers, at once, so that
+    /// the runtime computes them together. After this, [`Env::host`] answers for each of them.
     ///
     /// # Errors
-    /// [`Need::Host`] for those that have not been awaited; an error for containers that are nested so deep that what
-    /// is about to visit them would run out of stack.
+    /// [`Need::Host`] for the arrays that have not been awaited; an error for containers that are nested so deep that
+    /// the caller, which is about to visit them, would run out of stack.
     pub fn host_all<'v>(&self, values: impl IntoIterator<Item = &'v Value>) -> Flow<()> {
         self.host_within(values, false)
     }
 
-    /// The same, of what anonymous functions have captured, too.
+    /// Does the same as [`Env::host_all`], including the variables that anonymous functions have captured.
     ///
     /// # Errors
     /// As [`Env::host_all`].
@@ -385,7 +390,7 @@ impl Env {
         if missing.is_empty() { Ok(()) } else { Err(Stop::Need(Need::Host(missing))) }
     }
 
-    /// Prints.
+    /// Writes to the script's standard output.
     pub fn print(&mut self, bytes: impl AsRef<[u8]>) {
         self.output.out(bytes.as_ref());
     }
@@ -404,7 +409,8 @@ impl Env {
         self.output.err(format!("warning: {message}\n").as_bytes());
     }
 
-    /// Refuses dimensions of an array in host memory, of so many bytes an element, that this machine cannot give now.
+    /// Returns an error if this machine cannot provide memory now for a host array of these dimensions with `width`
+    /// bytes an element.
     ///
     /// # Errors
     /// As [`Env::check_elements`].
@@ -415,7 +421,7 @@ impl Env {
         if has_room && memory::holds(bytes) { Ok(()) } else { Err(out_of_memory().into()) }
     }
 
-    /// Refuses what the last step made where it went beyond the script's memory.
+    /// Returns an error if the last step took the script's memory beyond its limit.
     ///
     /// # Errors
     /// The language's out-of-memory error.
@@ -424,7 +430,8 @@ impl Env {
         if self.account.was_exceeded() { Err(out_of_memory().into()) } else { Ok(()) }
     }
 
-    /// Ends a builtin that takes long where its machine is to be interrupted: asked between two pieces of its work.
+    /// Ends a builtin that takes long if its machine is to be interrupted. The builtin calls this between two pieces of
+    /// its work.
     ///
     /// # Errors
     /// [`Stop::Interrupted`].
@@ -434,12 +441,13 @@ impl Env {
         if is_due { Err(Stop::Interrupted) } else { Ok(()) }
     }
 
-    /// Refuses dimensions whose elements no memory holds.
+    /// Returns an error if an array of these dimensions cannot fit into any memory.
     ///
     /// # Errors
     /// The language's out-of-memory error.
     pub fn check_elements(&self, dims: &[usize]) -> Flow<()> {
-        // Without elements, too, since much that is made of such an array has some, or is made a row at a time.
+        // Arrays without elements are checked, too, since functions make arrays with elements of their extents, or loop
+        // over rows.
         let is_empty = dims.contains(&0);
         let most = self.options.elements_max.min(if is_empty { EMPTY_EXTENTS_MAX } else { usize::MAX });
         let n = dims.iter().filter(|&&d| d != 0).fold(1usize, |n, &d| n.saturating_mul(d));
@@ -453,17 +461,18 @@ impl Env {
     }
 }
 
-/// The language's out-of-memory error.
+/// Returns the language's out-of-memory error.
 #[cold]
 pub(super) fn out_of_memory() -> ScriptError {
     ScriptError::with_id("Octave:bad-alloc", "out of memory or dimension too large for Octave's index type")
 }
 
-/// The arrays of the runtime in a container, or captured by a function, whose host values are not there.
+/// Collects the arrays of the runtime that lie in a container, or are captured by a function, and have no host values
+/// yet.
 fn inside(env: &Env, container: &Value, captured: bool, missing: &mut Vec<Arc<super::value::Lazy>>) -> Flow<()> {
     let mut open = vec![(container, 0)];
-    // Containers that stand in several places, with how deep they were found: `c = {c, c}` in a loop makes many places
-    // of few containers.
+    // Containers that occur in several places, with the depth at which each was found: `c = {c, c}` in a loop makes
+    // many places of few containers.
     let mut shared = FxHashMap::<*const (), usize>::default();
     let mut seen_before = |place: *const (), holders: usize, depth: usize| {
         let deepest = (holders > 1 && depth > 0).then(|| shared.entry(place).or_insert(0));
@@ -478,7 +487,7 @@ fn inside(env: &Env, container: &Value, captured: bool, missing: &mut Vec<Arc<su
             }
             Value::Cell(c) if seen_before(Arc::as_ptr(c).cast(), Arc::strong_count(c), depth) => {}
             Value::Struct(s) if seen_before(Arc::as_ptr(s).cast(), Arc::strong_count(s), depth) => {}
-            // From the last to the first: what is asked for comes in order.
+            // Items are pushed from the last to the first, so that the arrays are asked for in order.
             Value::Cell(c) => open.extend(c.items.iter().rev().map(|v| (v, depth + 1))),
             Value::Struct(s) => {
                 open.extend(s.fields.values().rev().flat_map(|f| f.iter().rev()).map(|v| (v, depth + 1)));

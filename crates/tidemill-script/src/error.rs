@@ -1,4 +1,4 @@
-//! What goes wrong in a script, and what makes an instruction stop short.
+//! The errors of a script, and the other reasons for which an instruction stops early.
 //!
 //! In: messages of the parser, of builtins and of the runtime. Out: a [`ScriptError`] that `try` can catch, and that
 //! the command line shows with its place and its call stack.
@@ -15,29 +15,29 @@ use std::sync::Arc;
 /// An error as a script sees it: `err.identifier`, `err.message`, `err.stack`.
 #[derive(Clone, Debug)]
 pub struct ScriptError {
-    /// `Octave:undefined-function`, `MATLAB:…`, the script's own; or empty.
+    /// `Octave:undefined-function`, `MATLAB:…`, or an identifier of the script's own; may be empty.
     pub identifier: String,
     /// In words, in the manner of the language (`operator +: nonconformant arguments (op1 is 1x2, op2 is 1x3)`).
     pub message: String,
-    /// Advice for the user beyond the message, where there is some.
+    /// Advice for the user beyond the message, if there is any.
     pub help: Option<Box<str>>,
     /// Where it happened; filled in by the machine when the error leaves an instruction.
     pub place: Option<Place>,
-    /// The calls that were open, innermost first; filled in likewise.
+    /// The calls that were open, innermost first; filled in by the machine when the error leaves an instruction.
     pub stack: Vec<Call>,
-    /// Of a fault of an array that was read elsewhere than it was recorded.
+    /// For a fault of an array: where it was recorded or read, if that is not the error's place.
     pub origin: Option<Box<Origin>>,
-    /// What the script had written until then, where [`Script::run`](super::Script::run) or
+    /// The script's output until the error, if [`Script::run`](super::Script::run) or
     /// [`Script::run_copies`](super::Script::run_copies) kept it.
     pub written: Option<Box<Captured>>,
 }
 
-/// What is known of a fault's two places.
+/// The second place of a fault: an array can be recorded in one place and read in another.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// The session's mark when it was recorded, until the machine knows which place that is.
+    /// The session's mark when the array was recorded. The machine turns it into a place.
     Recorded(u64),
-    /// Where it was read; the error's own place is where it was recorded.
+    /// The place where the array was read; the error's own place is then where it was recorded.
     Read(Place),
 }
 
@@ -46,7 +46,7 @@ pub enum Origin {
 pub struct Call {
     /// The function's name; empty at the script's top level.
     pub function: String,
-    /// Where it was when the error happened.
+    /// Where the function was when the error happened.
     pub place: Place,
 }
 
@@ -69,7 +69,7 @@ impl ScriptError {
         ScriptError { identifier: identifier.into(), ..ScriptError::new(message) }
     }
 
-    /// Where a fault was read that was recorded at the error's place.
+    /// Returns the place where a faulty array was read, if it was recorded elsewhere (at the error's place).
     pub fn read(&self) -> Option<&Place> {
         match self.origin.as_deref() {
             Some(Origin::Read(place)) => Some(place),
@@ -77,7 +77,7 @@ impl ScriptError {
         }
     }
 
-    /// The same with advice.
+    /// Returns the same error with advice.
     pub fn helped(mut self, help: impl Into<Box<str>>) -> ScriptError {
         self.help = Some(help.into());
         self
@@ -98,27 +98,28 @@ impl std::error::Error for ScriptError {}
 
 /// Why an instruction or a builtin did not finish.
 pub enum Stop {
-    /// It failed; `try` may catch it.
+    /// An error; `try` may catch it.
     Error(Box<ScriptError>),
-    /// It needs something that has to be awaited; the machine awaits it and runs the same instruction again.
-    /// SCRIPT-2: nothing may have been changed or printed before a `Need` is returned.
+    /// Something must be awaited. The machine awaits it and runs the same instruction again. SCRIPT-2: nothing may have
+    /// been changed or printed before a `Need` is returned.
     Need(Need),
     /// `exit(status)`: the script ends.
     Exit(i32),
-    /// An interrupt from outside: what is guarded is cleaned up, then the script ends.
+    /// An interrupt from outside: guarded cleanup runs, then the script ends.
     Interrupted,
 }
 
-/// What an instruction waits for.
+/// Something that an instruction waits for.
 pub enum Need {
-    /// The host values of these arrays; kept in them ([`Lazy::host`]), so that the second run finds them.
+    /// The host values of these arrays. They are stored in the arrays ([`Lazy::host`]), where the second run finds
+    /// them.
     Host(Vec<Arc<Lazy>>),
-    /// These arrays materialised on their device, their faults known; the second run finds `true` by
+    /// These arrays, computed on their device, so that their faults are known. The second run gets `true` from
     /// `Env::take_awaited`.
     Materialised(Vec<Arc<Lazy>>),
-    /// A value; the second run finds it by `Env::take_awaited`.
+    /// A value; the second run gets it from `Env::take_awaited`.
     Future(BoxFuture<'static, Result<Value, ScriptError>>),
-    /// Let other tasks run, then go on.
+    /// Other tasks run, then the script goes on.
     Yield,
 }
 
@@ -131,9 +132,9 @@ impl From<ScriptError> for Stop {
     }
 }
 
-/// What Octave says of arrays that no memory holds.
+/// Octave's message for arrays that no memory holds.
 const OUT_OF_MEMORY: &str = "out of memory or dimension too large for Octave's index type";
-/// Where there may be more dimensions than the runtime's arrays have.
+/// Advice for arrays with more dimensions than the runtime's arrays can have.
 const FEW_ELEMENTS: &str = "an array of few elements, which stays in the script's own memory, may have more";
 
 impl From<tidemill::Error> for ScriptError {

@@ -1,15 +1,15 @@
-//! Threads that do parts of what a task awaits: a thread pool that is made as it is needed, and ends when it is not.
+//! A pool of threads that do parts of the work of a task. It starts threads when they are needed, and idle ones end.
 //!
-//! Why not the blocking threads of tokio or a pool of rayon: a script may run where there is no tokio runtime, each
-//! thread needs the stack that scripts do, and a share of runs that waits must keep no other work from beginning, as
-//! it would in a pool of as many threads as cores. The figures are those of [`copies`](super::copies) and
-//! [`crowd`](super::crowd), which this module serves.
+//! This is neither the blocking threads of tokio nor a pool of rayon: a script may run where there is no tokio runtime,
+//! each thread needs the stack size of scripts, and a share of runs that waits must not keep other work from beginning,
+//! as it would in a pool with one thread per core. The figures are in [`copies`](super::copies) and
+//! [`crowd`](super::crowd), which use this module.
 //!
-//! In: work. Out: nothing; the work tells its owner itself. Must hold:
-//! - HELPERS-1: work that begins does not wait for other work to end: it has a thread of its own. Beyond
-//!   [`POOL_MAX`] none begins.
-//! - HELPERS-2: a thread that has nothing to do waits for more before it ends, since making one takes as long as ten
-//!   small scripts do.
+//! In: work. Out: nothing; the work reports to its owner itself. Must hold:
+//! - HELPERS-1: work that begins does not wait for other work to end, since it has a thread of its own. When
+//!   [`POOL_MAX`] threads are busy, no further work begins.
+//! - HELPERS-2: an idle thread waits for more work before it ends, since starting a thread takes as long as ten small
+//!   scripts.
 
 use super::{STACK_BYTES, threads};
 use crossbeam_channel::{RecvTimeoutError, Sender};
@@ -19,22 +19,23 @@ use std::time::Duration;
 
 /// The most threads at a time.
 const POOL_MAX: usize = 256;
-/// How long a thread waits for work.
+/// How long an idle thread waits for work before it ends.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// The threads that wait for work, by their numbers; the one that ended some last is the last.
+/// The idle threads, by their numbers. The one that became idle last is at the end, and is used first.
 static IDLE: Mutex<Vec<(usize, Sender<Job>)>> = Mutex::new(Vec::new());
-/// How many threads there are.
+/// The number of threads that are running.
 static LIVING: AtomicUsize = AtomicUsize::new(0);
 
-/// Begins work on a thread of its own. `false`: there is none left, or no memory for one, and the work is gone.
+/// Starts work on a thread of its own. Returns `false`, and drops the work, if all threads are busy or none can be
+/// made.
 pub fn begin(job: impl FnOnce() + Send + 'static) -> bool {
     let job: Job = Box::new(job);
     let idle = IDLE.lock().pop();
     if let Some((_, thread)) = idle {
-        // It takes what it is sent: it was still there, so it has not ended.
+        // The thread was still listed as idle, so it has not ended and will receive this.
         return thread.send(job).is_ok();
     }
     static NUMBERS: AtomicUsize = AtomicUsize::new(0);
@@ -51,7 +52,7 @@ pub fn begin(job: impl FnOnce() + Send + 'static) -> bool {
     is_made
 }
 
-/// A thread's life.
+/// The loop of a thread: does a job, then waits for the next.
 fn serve(number: usize, mut job: Job) {
     let (sender, mailbox) = crossbeam_channel::bounded(1);
     loop {
@@ -64,7 +65,7 @@ fn serve(number: usize, mut job: Job) {
                     idle.remove(at);
                     Err(error)
                 }
-                // Somebody has chosen it just now.
+                // `begin` has just taken this thread from the list, so a job is about to arrive.
                 None => {
                     drop(idle);
                     mailbox.recv().map_err(RecvTimeoutError::from)
@@ -87,7 +88,7 @@ mod tests {
     #[test]
     fn work_that_is_under_way_keeps_none_from_beginning() {
         for _ in 0..3 {
-            // Twenty that wait for each other, and one that panics.
+            // Twenty jobs wait for each other, and one panics.
             let all = Arc::new(Barrier::new(21));
             for _ in 0..20 {
                 let all = all.clone();

@@ -1,46 +1,46 @@
-//! An interrupt of running scripts, from outside of them: Ctrl-C, or whoever embeds them.
+//! Interrupts running scripts from outside: by Ctrl-C, or by a program that embeds them.
 //!
-//! In: [`Interrupt::raise`]. Out: machines that give up what they wait for, run what `unwind_protect_cleanup` guards,
-//! and end. Must hold: every machine heeds each raise once; one that comes while cleanup runs ends that cleanup, too.
+//! In: [`Interrupt::raise`]. Out: machines that stop waiting, run the cleanup of `unwind_protect_cleanup`, and end.
+//! Must hold: every machine reacts to each raise once; a raise during cleanup ends that cleanup, too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 use tokio::sync::Notify;
 
-/// What interrupts the machines that share it ([`Options::interrupt`](super::env::Options::interrupt)).
+/// Interrupts the machines that share it ([`Options::interrupt`](super::env::Options::interrupt)).
 #[derive(Debug, Default)]
 pub struct Interrupt {
     /// How often it has been raised.
     raised: AtomicUsize,
-    /// How many cleanups run, or follow what runs.
+    /// How many cleanups are running, or will run after the code that they guard.
     guards: AtomicUsize,
     notify: Notify,
 }
 
 impl Interrupt {
-    /// Interrupts what runs.
+    /// Interrupts the running machines.
     pub fn raise(&self) {
         self.raised.fetch_add(1, Ordering::Relaxed);
         self.notify.notify_waiters();
     }
 
-    /// How often it has been raised.
+    /// Returns how often it has been raised.
     pub fn raised(&self) -> usize {
         self.raised.load(Ordering::Relaxed)
     }
 
-    /// Whether cleanup runs, or follows what runs: it is worth waiting for.
+    /// Whether a cleanup is running or will run, so that it is worth waiting for the script's end.
     pub fn is_guarded(&self) -> bool {
         self.guards.load(Ordering::Relaxed) > 0
     }
 
-    /// Waits until it has been raised more often than that.
+    /// Waits until it has been raised more than `heeded` times.
     pub(super) async fn beyond(&self, heeded: usize) {
         loop {
             let notified = self.notify.notified();
             futures::pin_mut!(notified);
-            // Before the count is read: a raise in between is not missed.
+            // The wait is enabled before the count is read, so that a raise in between is not missed.
             notified.as_mut().enable();
             if self.raised() != heeded {
                 return;
@@ -50,15 +50,15 @@ impl Interrupt {
     }
 }
 
-/// What ends an instruction that takes long: an interrupt that its machine has not heeded, or an instant.
+/// Ends an instruction that takes long: at an interrupt that its machine has not reacted to, or at an instant.
 #[derive(Debug)]
 pub struct Halt {
     interrupt: Arc<Interrupt>,
-    /// How many raises the machine has heeded.
+    /// How many raises the machine has reacted to.
     pub(super) heeded: usize,
-    /// When the machine is interrupted next: its deadline, then the end of what cleans up after it.
+    /// The instant at which the machine is interrupted next: its deadline, then the end of its cleanup's time.
     pub(super) at: Option<Instant>,
-    /// Whether the machine is ending for good: the end of its session does not interrupt it again.
+    /// Whether the machine is ending for good, so that closing its session does not interrupt it again.
     pub(super) is_stopping: bool,
 }
 
@@ -67,17 +67,17 @@ impl Halt {
         Halt { interrupt, heeded: 0, at, is_stopping: false }
     }
 
-    /// The interrupt that it heeds.
+    /// Returns the interrupt that the machine reacts to.
     pub(super) fn interrupt(&self) -> &Arc<Interrupt> {
         &self.interrupt
     }
 
-    /// Forgets the interrupts that came.
+    /// Marks all raises so far as handled.
     pub(super) fn heed(&mut self) {
         self.heeded = self.interrupt.raised();
     }
 
-    /// Whether its instant has come.
+    /// Whether the instant has passed.
     pub fn is_late(&self) -> bool {
         self.at.is_some_and(|at| Instant::now() >= at)
     }
@@ -88,11 +88,11 @@ impl Halt {
     }
 }
 
-/// Says that there is cleanup, while it lives.
+/// Counts a cleanup as running or pending, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Guard {
     interrupt: Arc<Interrupt>,
-    /// Of cleanup that only its own machine can run: that machine's count, too.
+    /// The count of the machine that runs this cleanup, if no other machine can run it.
     own: Option<Arc<AtomicUsize>>,
 }
 

@@ -11,10 +11,10 @@
 //! # }).unwrap();
 //! ```
 //!
-//! A text becomes a tree (`syntax`), the tree code (`compile`), and the machine (`vm`) runs it on values ([`value`]):
-//! scalars and small arrays in the script's own memory, at once; big arrays recorded on the runtime, so that a loop of
-//! array statements becomes a few kernels. The crate uses the public API of `tidemill` alone, of which
-//! [`tidemill::frontend`] is meant for it.
+//! `syntax` parses a text into a tree, `compile` compiles the tree to code, and the machine (`vm`) runs the code on
+//! values ([`value`]). Scalars and small arrays lie in the script's own memory and are computed at once. Big arrays are
+//! recorded on the runtime, so that a loop of array statements becomes a few kernels. The crate uses only the public
+//! API of `tidemill`, whose module [`tidemill::frontend`] is meant for it.
 //!
 //! For users: [`Script`], [`Workspace`] and its [`value`]s, [`env::Options`], [`output`], [`error`], [`source`] and
 //! [`interrupt`]; for programs that people type statements to, [`machine`]. `docs/matlab.md` lists the functions.
@@ -28,16 +28,17 @@
 //! | `testing` | no | for this project's own tests; no part of the stable API |
 //!
 //! Invariants:
-//! - SCRIPT-1: the machine blocks no thread, but for files, standard input, and the first look at the GPUs. What it must
-//!   wait for leaves the instruction as a [`Need`](error::Need); the future of the run awaits it, and the instruction
-//!   runs again. Recording is not held: the run awaits room in the ring between instructions.
+//! - SCRIPT-1: the machine blocks no thread, except for files, standard input, and the first look at the GPUs. When an
+//!   instruction must wait for something else, it returns a [`Need`](error::Need); the future of the run awaits that,
+//!   and the instruction runs again. Recording does not block either: the run awaits room in the ring between
+//!   instructions.
 //! - SCRIPT-2: an instruction or builtin changes and prints nothing before its last possible `Need`.
-//! - SCRIPT-3: one script's fault is its own [`ScriptError`]; nothing here panics on any text.
+//! - SCRIPT-3: an error in a script is returned as that script's [`ScriptError`]; no text makes this crate panic.
 
-// The modules' headings lead contributors through private rooms, too.
+// The headings of modules link to private items, since contributors read them.
 #![allow(rustdoc::private_intra_doc_links)]
-// Loops over several arrays at once by one index read better than zips of four, comparisons are written so that NaN
-// takes the wanted branch, and a read of an array is larger than a request to wait.
+// Loops over several arrays by one index read better than zips of four. Comparisons are written so that NaN takes the
+// wanted branch. A read of an array is larger than a request to wait.
 #![allow(
     clippy::large_enum_variant,
     clippy::needless_range_loop,
@@ -45,7 +46,7 @@
     clippy::nonminimal_bool,
     clippy::type_complexity
 )]
-// Tests write recorded values down as they were recorded.
+// Tests hold recorded values as they were recorded.
 #![cfg_attr(test, allow(clippy::approx_constant, clippy::excessive_precision, clippy::let_and_return))]
 
 mod builtins;
@@ -106,33 +107,33 @@ use vm::{End, Interp};
 #[derive(Clone, Debug)]
 pub struct Script {
     parsed: Arc<Parsed>,
-    /// How [`Script::run`] runs it, where that is not as ever.
+    /// The options of [`Script::run`], if they are not the default ones.
     options: Option<Arc<Options>>,
 }
 
-/// What the copies of a script share.
+/// The parts of a script that its copies share.
 #[derive(Debug)]
 struct Parsed {
     source: Arc<Source>,
     code: [Compiled; CODE_PLACES],
 }
 
-/// Threads that have code of their own; further ones share theirs.
+/// The number of threads that have code of their own; further threads share it with one of these.
 const CODE_PLACES: usize = 16;
-/// The stack of a thread that runs scripts.
+/// The stack size of a thread that runs scripts.
 const STACK_BYTES: usize = 8 << 20;
 
-/// A thread's code of a script: copies that run at the same time would otherwise pass the reference counts of
-/// its names and constants to and fro between the cores.
+/// The code of a script for one thread. If threads that run copies of the script at the same time shared it, the
+/// reference counts of its names and constants would move between the cores all the time.
 #[derive(Debug, Default)]
 struct Compiled {
-    /// With variables that end at their last use.
+    /// The code in which variables end at their last use.
     released: OnceLock<Arc<Unit>>,
-    /// With all variables kept to the end.
+    /// The code in which all variables live until the script ends.
     kept: OnceLock<Arc<Unit>>,
 }
 
-/// The number of the calling thread among those that have code of their own: one that few living threads have.
+/// The calling thread's index into [`Parsed::code`]: a place that as few living threads as possible use.
 fn own_place() -> usize {
     static LIVING: Mutex<[usize; CODE_PLACES]> = Mutex::new([0; CODE_PLACES]);
     struct Place(usize);
@@ -150,24 +151,24 @@ fn own_place() -> usize {
         }
     }
     thread_local!(static PLACE: Place = Place::take());
-    // A thread that is ending shares.
+    // A thread that is ending uses the first place.
     PLACE.try_with(|place| place.0).unwrap_or(0)
 }
 
-/// What a script left behind.
+/// What a script left behind: its variables, its output, and how it ended.
 #[derive(Debug, Default)]
 pub struct Workspace {
     /// Its variables, in the order in which the text mentions them.
     pub variables: Vec<(Arc<str>, Value)>,
     /// The status of its `exit`, if it ended by one.
     pub exit: Option<i32>,
-    /// The error that had ended it before what cleans up after it called `exit`.
+    /// The error that was ending the script when its cleanup called `exit`.
     pub error: Option<ScriptError>,
     /// Whether an interrupt ended it.
     pub is_interrupted: bool,
-    /// What it wrote, where nobody else took it.
+    /// The script's output, if the run kept it ([`Script::run`] and [`Script::run_copies`] do).
     written: Captured,
-    /// Its code, which knows where an array was recorded.
+    /// The script's code, which knows where in the text an array was recorded.
     unit: Option<Arc<Unit>>,
 }
 
@@ -193,7 +194,7 @@ impl Script {
         Ok(Script { parsed, options: None })
     }
 
-    /// The same script, which [`Script::run`] and [`Script::run_copies`] run with these options.
+    /// Returns the same script, with these options for [`Script::run`] and [`Script::run_copies`].
     #[must_use]
     pub fn with_options(self, options: Options) -> Script {
         Script { options: Some(Arc::new(options)), ..self }
@@ -205,8 +206,8 @@ impl Script {
         self.with_options(options)
     }
 
-    /// The same script, for strangers' texts: a run of it may touch neither files nor folders, the environment,
-    /// processes and standard input ([`Options::sandbox`](env::Options::sandbox)).
+    /// Returns the same script, for texts that are not trusted: its runs may not touch files, folders, the environment,
+    /// processes or standard input ([`Options::sandbox`](env::Options::sandbox)).
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -224,44 +225,44 @@ impl Script {
         self.with_option(|options| options.sandbox = true)
     }
 
-    /// The same script, whose runs end at this instant ([`Options::deadline`](env::Options::deadline)): a loop that
-    /// never ends fails with an error then, which names its line.
+    /// Returns the same script, whose runs end at this instant ([`Options::deadline`](env::Options::deadline)): then
+    /// even an endless loop fails with an error that names its line.
     #[must_use]
     pub fn deadline(self, at: std::time::Instant) -> Script {
         self.with_option(|options| options.deadline = Some(at))
     }
 
-    /// The same script, whose large arrays in host memory may take so many bytes together in each run
+    /// Returns the same script, with a limit for the bytes that the large host arrays of one run take together
     /// ([`Options::memory_max`](env::Options::memory_max)).
     #[must_use]
     pub fn memory_max(self, bytes: u64) -> Script {
         self.with_option(|options| options.memory_max = Some(bytes))
     }
 
-    /// The calling thread's code.
+    /// Returns the calling thread's code, and compiles it if it is missing.
     fn unit(&self, keep: bool) -> Result<Arc<Unit>, ScriptError> {
         let own = &self.parsed.code[own_place()];
         let place = if keep { &own.kept } else { &own.released };
         if let Some(unit) = place.get() {
             return Ok(unit.clone());
         }
-        // From a tree of its own, whose names nobody shares.
+        // The text is parsed again, so that no other thread shares the names in this code.
         let unit = Arc::new(compile::compile(&syntax::parse(&self.parsed.source)?, !keep)?);
         Ok(place.get_or_init(|| unit).clone())
     }
 
-    /// Runs it on a session, keeping its output, to its end. Dropping the future cancels it, and so does closing its
-    /// session. It lets other tasks of its thread run at bounded intervals, also from a loop that never waits; a single
-    /// function of the language that computes for long on the host is not left before it ends.
+    /// Runs the script on a session to its end, and keeps its output. Dropping the future cancels the run, and so does
+    /// closing the session. The run lets other tasks of its thread run at bounded intervals, even if it loops without
+    /// waiting; only a single function of the language that computes for long on the host is not interrupted.
     ///
-    /// A session draws the random numbers and knows the place of what is recorded: runs at the same time have a session
-    /// each.
+    /// A session draws the random numbers and remembers where each array was recorded, so runs at the same time need a
+    /// session each.
     ///
-    /// Runs in tasks of their own share the executor's threads. Of many that one task awaits at once (`join_all`),
-    /// other cores take some over.
+    /// Runs in tasks of their own share the executor's threads. If one task awaits many runs at once (`join_all`),
+    /// other cores take over some of them.
     ///
     /// # Errors
-    /// The error that the script did not catch, with what it had written until then.
+    /// The error that the script did not catch, with the output that the script had written until then.
     pub fn run<'a>(
         &'a self,
         session: &'a tidemill::Session,
@@ -271,8 +272,8 @@ impl Script {
             match made {
                 Made::Alone(mut place) => {
                     place.begin();
-                    // Futures that wait for their turn are small, since an executor moves and keeps them; the thread
-                    // that begins one takes the memory for it.
+                    // A future that has not begun stays small, since an executor moves and stores it. The thread that
+                    // begins it allocates the memory for the run.
                     Box::pin(self.run_captured(session)).await
                 }
                 Made::Shared(run) => run.await,
@@ -280,14 +281,14 @@ impl Script {
         }
     }
 
-    /// Runs a copy of it on each of the sessions at the same time, over the machine's cores, and gives what they leave
-    /// behind, in order. Dropping the future cancels them.
+    /// Runs a copy of the script on each of the sessions at the same time, over the machine's cores, and returns what
+    /// the copies leave behind, in the order of the sessions. Dropping the future cancels them.
     ///
-    /// This is the fastest way to run many that are short: a task of an executor costs about as much as fifty
-    /// statements on numbers.
+    /// This is the fastest way to run many short scripts: a task of an executor costs about as much as fifty statements
+    /// on numbers.
     ///
     /// # Panics
-    /// With what a run panics with, which is a bug; the outcomes of the others are lost.
+    /// If a run panics, which is a bug, with that run's panic; the outcomes of the other runs are lost.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -311,7 +312,7 @@ impl Script {
         copies::parallel_map(count, async move |copy: usize| script.run_captured(&sessions[copy]).await).await
     }
 
-    /// [`Script::run`] on the thread that polls it.
+    /// Does the work of [`Script::run`] on the thread that polls it.
     async fn run_captured(&self, session: &tidemill::Session) -> Result<Workspace, ScriptError> {
         let captured = Arc::new(Mutex::new(Captured::default()));
         let options = self.options.as_deref().cloned().unwrap_or_default();
@@ -325,8 +326,8 @@ impl Script {
         }
     }
 
-    /// Runs it with an output and options of the caller's, on the caller's thread. Its variables end at their last use;
-    /// none are returned.
+    /// Runs the script on the caller's thread, with the caller's output and options. Its variables end at their last
+    /// use, and none are returned.
     ///
     /// # Errors
     /// The error that the script did not catch.
@@ -340,7 +341,7 @@ impl Script {
         self.run_on(&mut interp, false).await
     }
 
-    /// Runs it on a machine. `keep`: its variables are returned.
+    /// Runs the script on a machine, and returns its variables if `keep` is set.
     ///
     /// # Errors
     /// The error that the script did not catch.
@@ -349,7 +350,7 @@ impl Script {
         interp.begin(&unit);
         let mut end = vm::drive(interp).await;
         if !keep && interp.env.due.is_some() {
-            // What the end of its variables runs, also of those that are global or persistent.
+            // The end of a variable may run cleanup functions; this ends global and persistent variables, too.
             interp.drop_variables();
             end = end.then(vm::drive(interp).await);
         }
@@ -376,7 +377,7 @@ impl Workspace {
         self.variables.iter().find(|(n, _)| **n == *name).map(|(_, v)| v)
     }
 
-    /// A variable that is an array of the runtime: small ones lie in the script's own memory.
+    /// Returns a variable that is an array of the runtime; small arrays lie in the script's own memory and give `None`.
     pub fn array(&self, name: &str) -> Option<&tidemill::Array> {
         match self.get(name)? {
             Value::Lazy(lazy) => Some(&lazy.array),
@@ -387,7 +388,7 @@ impl Workspace {
     /// Awaits the variables that are arrays of the runtime; their values are in host memory afterwards.
     ///
     /// # Errors
-    /// The fault of one that carries one.
+    /// The fault of a variable's array, if it has one.
     pub async fn gather(&self) -> Result<(), ScriptError> {
         let lazy = |(_, value): &(Arc<str>, Value)| match value {
             Value::Lazy(lazy) => Some(lazy.clone()),
@@ -403,7 +404,8 @@ impl Workspace {
         })
     }
 
-    /// A variable that is a real scalar; of the runtime, once it has been awaited ([`Workspace::gather`]).
+    /// Returns a variable that is a real scalar. A scalar of the runtime must have been awaited before
+    /// ([`Workspace::gather`]).
     pub fn number(&self, name: &str) -> Option<f64> {
         match self.get(name)? {
             Value::Num(x) => Some(*x),
@@ -414,18 +416,18 @@ impl Workspace {
         }
     }
 
-    /// What the script printed, as text.
+    /// Returns the script's standard output as text.
     pub fn printed(&self) -> String {
         String::from_utf8_lossy(&self.written.out).into_owned()
     }
 
-    /// What the script wrote to its standard error, as text: warnings, `fprintf (2, …)`.
+    /// Returns the script's standard error as text: warnings, `fprintf (2, …)`.
     pub fn warned(&self) -> String {
         String::from_utf8_lossy(&self.written.err).into_owned()
     }
 }
 
-// The page on services embeds the runtime and runs scripts: its examples are compiled with this crate's.
+// The page on services embeds the runtime and runs scripts, so its examples are compiled with this crate's.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/service.md")]
 struct ServiceGuide;

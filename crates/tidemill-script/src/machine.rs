@@ -1,8 +1,8 @@
-//! The machine that runs scripts: for programs that people type statements to, such as `tidemill repl`, and for programs
-//! that spread runs over the cores with outputs of their own.
+//! The machine that runs scripts: for programs to which people type statements, such as `tidemill repl`, and for
+//! programs that spread runs over the cores and give each its own output.
 //!
-//! [`Interp::new`] makes a machine, [`Interp::begin_session`] begins a session on it, [`Interp::begin_text`] each text,
-//! and [`drive`] runs what has begun.
+//! [`Interp::new`] makes a machine, [`Interp::begin_session`] begins a session on it, [`Interp::begin_text`] begins
+//! each text, and [`drive`] runs it.
 
 pub use crate::copies::parallel_map;
 pub use crate::syntax::is_incomplete;
@@ -14,7 +14,7 @@ use crate::source::Source;
 use crate::syntax;
 use std::sync::Arc;
 
-/// Parses a text, and throws the tree away.
+/// Checks that a text has no syntax error.
 ///
 /// # Errors
 /// The first syntax error, with its place.
@@ -22,7 +22,7 @@ pub fn check_syntax(source: &Arc<Source>) -> Result<(), ScriptError> {
     syntax::parse(source).map(drop)
 }
 
-/// The words of `help` on a function, or on all of them where `topic` is empty; `None` for a name that nothing has.
+/// Returns the help text of a function, or of all functions if `topic` is empty. `None`: there is no such name.
 pub fn help(interp: &mut Interp, topic: &str) -> Option<String> {
     documentation::help(interp, topic)
 }

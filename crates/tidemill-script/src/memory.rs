@@ -1,8 +1,8 @@
-//! How much memory this machine can still give, so that a script that asks for more gets an error and not the system's
-//! killer of processes.
+//! Estimates how much memory this machine can still provide, so that a script that asks for more gets an error, before
+//! the system kills the process.
 //!
-//! In: what Linux tells of itself and of the group of processes it counts us in. Out: bytes, or nothing where nobody
-//! tells. Must hold: this is asked for big arrays only; it costs some system calls.
+//! In: what Linux reports about the machine, the process's control group and its limits. Out: bytes, or `None` on
+//! systems that do not report them. Must hold: this is called for big arrays only, since it costs some system calls.
 
 use super::env::Env;
 use super::error::Flow;
@@ -11,18 +11,18 @@ use std::fs::{File, read_to_string};
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Below this nobody asks.
+/// Requests of at most this many bytes are granted without a check.
 const BYTES_UNASKED: usize = 1 << 28;
 
-/// Elements of arguments from which on it is asked how much memory a function takes for each of them.
+/// A function's memory for each element is checked if its arguments have more than this many elements together.
 const MANY: usize = 1 << 24;
 
-/// Bytes of text that an element takes where it is shown, about.
+/// Approximate number of bytes of text that are printed for an element.
 pub const BYTES_SHOWN: usize = 64;
 
-/// Refuses operands of so many elements that this machine cannot give `each` bytes more for each of them. Unless what
-/// is made `stays_small`, of elements of less than eight bytes it is sixteen: numbers and positions stand for them on
-/// the way. Complex ones are copied.
+/// Returns an error if this machine cannot provide `each` bytes for every element of the operands. Unless the function
+/// `stays_small`, elements of less than eight bytes need sixteen, since they are turned into numbers and positions on
+/// the way. Complex elements need more, for a copy.
 ///
 /// # Errors
 /// As [`Env::check_host`].
@@ -32,7 +32,7 @@ pub fn check_operands(env: &Env, operands: &[Value], each: usize, stays_small: b
     for operand in operands {
         let tensor = match operand {
             Value::Tensor(tensor) => tensor,
-            // It comes home.
+            // This array will be gathered to the host.
             Value::Lazy(lazy) if any_complex => {
                 elements = elements.saturating_add(lazy.dims.elements());
                 width = width.max(32);
@@ -51,7 +51,7 @@ pub fn check_operands(env: &Env, operands: &[Value], each: usize, stays_small: b
     if elements > MANY { env.check_host(&[elements], width) } else { Ok(()) }
 }
 
-/// Whether these have so many elements together that it is asked how much memory a function takes for each.
+/// Whether these operands have so many elements together that a function's memory for each of them is checked.
 pub fn are_many(operands: &[Value]) -> bool {
     let elements = |value: &Value| match value {
         Value::Tensor(t) => t.len(),
@@ -61,8 +61,8 @@ pub fn are_many(operands: &[Value]) -> bool {
     operands.iter().map(elements).fold(0, usize::saturating_add) > MANY
 }
 
-/// How many bytes a function makes on the way for each element of its arguments, about; 0 where it makes less than it
-/// takes, or asks itself.
+/// Approximate number of bytes that a function allocates on the way for each element of its arguments; 0 if that is
+/// less than the size of its arguments, or if the function checks memory itself.
 pub fn bytes_made_of_each(name: &str) -> usize {
     match name {
         "upper" | "toupper" | "lower" | "tolower" | "strtrim" | "deblank" | "fliplr" | "strrep" | "regexprep" => 2,
@@ -75,8 +75,8 @@ pub fn bytes_made_of_each(name: &str) -> usize {
     }
 }
 
-/// Whether a function computes arrays of small classes in memory of their own size, and a bounded piece beside it. What
-/// its result takes it asks for itself.
+/// Whether a function computes arrays of small classes in memory of their own size and a bounded buffer. It checks the
+/// memory of its result itself.
 pub fn stays_small(name: &str) -> bool {
     let small = [
         // Classes and shapes.
@@ -154,7 +154,7 @@ pub fn stays_small(name: &str) -> bool {
         "regexp",
         "regexpi",
         "regexprep",
-        // Order, and where elements are.
+        // Order, and positions of elements.
         "sort",
         "unique",
         "find",
@@ -175,7 +175,7 @@ pub fn stays_small(name: &str) -> bool {
     small.contains(&name)
 }
 
-/// Whether a function asks only what its arguments are, and makes nothing of their elements.
+/// Whether a function only looks at its arguments, and makes nothing of their elements.
 pub fn makes_nothing(name: &str) -> bool {
     let queries = [
         "numel",
@@ -229,12 +229,12 @@ pub fn makes_nothing(name: &str) -> bool {
     queries.contains(&name)
 }
 
-/// Whether so many bytes can be had, as far as anybody tells.
+/// Whether this many bytes can be allocated, as far as the system reports it.
 pub fn holds(bytes: usize) -> bool {
     bytes <= BYTES_UNASKED || available().is_none_or(|most| bytes as u64 <= most)
 }
 
-/// Bytes that can still be had; `None` where that is not known.
+/// The bytes that can still be allocated; `None` if the system does not report it.
 pub fn available() -> Option<u64> {
     let machine = read_to_string("/proc/meminfo").ok().and_then(|text| of_machine(&text));
     let group = || {
@@ -249,7 +249,8 @@ pub fn available() -> Option<u64> {
     [machine, group(), own()].into_iter().flatten().min()
 }
 
-/// What grows piece by piece, and has memory asked for before it takes twice as much as when that was asked last.
+/// Checks memory for something that grows piece by piece. It checks for twice the present size, and again once that is
+/// exceeded.
 #[derive(Default)]
 pub struct Growth {
     bytes: usize,
@@ -257,7 +258,7 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Takes in so many bytes more.
+    /// Counts further bytes.
     ///
     /// # Errors
     /// As [`Env::check_host`].
@@ -271,10 +272,10 @@ impl Growth {
     }
 }
 
-/// A whole file; some have no end.
+/// Reads a whole file. Some files, such as devices, have no end, so the available memory is checked on the way.
 ///
 /// # Errors
-/// What keeps it from being read, and a memory that does not hold it.
+/// An error of reading, or `OutOfMemory`.
 pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let (mut file, mut bytes) = (File::open(path)?, Vec::new());
     loop {
@@ -292,23 +293,23 @@ fn of_machine(text: &str) -> Option<u64> {
     kibibytes(text, "MemAvailable:")
 }
 
-/// The bytes that a line of `NAME: n kB` tells of.
+/// Returns the bytes given by a line `NAME: n kB`.
 fn kibibytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|l| l.strip_prefix(name))?;
     let kibibytes: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(kibibytes << 10)
 }
 
-/// What the process's limit of its address space (`ulimit -v`) leaves.
+/// The bytes that the process's limit of its address space (`ulimit -v`) leaves.
 fn of_limits(limits: &str, status: &str) -> Option<u64> {
     let line = limits.lines().find_map(|l| l.strip_prefix("Max address space"))?;
-    // A word where there is no limit.
+    // Without a limit this is a word.
     let most: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some(most.saturating_sub(kibibytes(status, "VmSize:")?))
 }
 
 fn of_group(most: &str, used: &str) -> Option<u64> {
-    // `max` where there is no limit.
+    // Without a limit this is `max`.
     let most: u64 = most.trim().parse().ok()?;
     Some(most.saturating_sub(used.trim().parse().ok()?))
 }

@@ -1,4 +1,4 @@
-//! Where a script's output goes.
+//! Sinks for a script's output.
 
 /// A sink of a script's standard output and of its warnings. Errors that end a script are returned, not written here.
 pub trait Output: Send {
@@ -8,11 +8,12 @@ pub trait Output: Send {
     fn err(&mut self, bytes: &[u8]);
     /// Passes on what is buffered.
     fn flush(&mut self) {}
-    /// Bytes that it keeps in memory: a script that prints more than the machine has memory for gets an error.
+    /// The bytes that the sink keeps in memory. A script that prints more than the machine has memory for gets an
+    /// error.
     fn held_bytes(&self) -> usize {
         0
     }
-    /// A sink has lost its reader (a closed pipe): the script should end quietly.
+    /// Whether the sink has lost its reader (a closed pipe); the script should then end quietly.
     fn closed(&self) -> bool {
         false
     }
@@ -54,7 +55,7 @@ impl Output for Together {
     }
 }
 
-/// A sink that several hold, so that what is written can be read afterwards.
+/// A sink with several owners, so that the output can be read afterwards.
 impl<T: Output> Output for std::sync::Arc<parking_lot::Mutex<T>> {
     fn out(&mut self, bytes: &[u8]) {
         self.lock().out(bytes);

@@ -1,23 +1,23 @@
-//! Polling runs by hand, on threads that are no executor's: what [`copies`](super::copies) and [`crowd`](super::crowd)
-//! share. Wakers of `futures` either do nothing or wake a task; [`Flag`] tells a run that let others run from one that
-//! waits, without a task.
+//! Helps [`copies`](super::copies) and [`crowd`](super::crowd) to poll runs by hand, on threads that are no executor's.
+//! The wakers of `futures` either do nothing or wake a task. With a [`Flag`] as waker, a run that only lets others run
+//! can be told from one that waits, without a task.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Wake;
 
-/// Whether a run has asked to be polled again: where it did so while it was polled, it only let others run.
+/// A waker that notes whether a run asked to be polled again. If it asked while it was polled, it only let others run.
 #[derive(Default)]
 pub struct Flag(AtomicBool);
 
 impl Flag {
-    /// Nobody has asked yet.
+    /// Forgets earlier wakes.
     pub fn lower(&self) {
         self.0.store(false, Ordering::Relaxed);
     }
 
-    /// Whether somebody has.
+    /// Whether the run was woken since the last `lower`.
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -32,7 +32,7 @@ impl Wake for Flag {
     }
 }
 
-/// A future, in memory that another has left or in its own.
+/// Pins a future, in the allocation that an earlier future left in `room` or in a new one.
 pub fn placed<F: Future>(room: &mut Option<Pin<Box<F>>>, future: F) -> Pin<Box<F>> {
     match room.take() {
         Some(mut room) => {

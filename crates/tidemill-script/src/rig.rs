@@ -1,5 +1,5 @@
-//! What unit tests of the script front end share: an environment on a runtime without a device, and a loop that
-//! awaits what a step needs, as the machine does.
+//! Helpers for unit tests of the script front end: an environment on a runtime without a device, and a loop that awaits
+//! what a step needs, as the machine does.
 
 use super::env::{Env, Options};
 use super::error::{Flow, Need, ScriptError, Stop};
@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use tidemill::Runtime;
 
-/// One runtime for all tests, on which nothing folds, so that lazy values do go round the ring.
+/// One runtime for all tests. It folds no constants, so that lazy values really go through the ring.
 fn runtime() -> &'static Runtime {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     RUNTIME.get_or_init(|| {
@@ -34,7 +34,7 @@ pub fn env_lazy() -> Env {
     env_with(Options { host_elements_max: 0, ..Options::default() }).0
 }
 
-/// An environment with these options, and what it will have printed.
+/// An environment with these options, and its captured output.
 pub fn env_with(options: Options) -> (Env, Arc<Mutex<Captured>>) {
     let printed = Arc::new(Mutex::new(Captured::default()));
     let session = runtime().session("test").seed(42).open();
@@ -44,7 +44,7 @@ pub fn env_with(options: Options) -> (Env, Arc<Mutex<Captured>>) {
 /// Runs a step again and again, awaiting what it needs in between, as the machine does with an instruction.
 ///
 /// # Errors
-/// What the step fails with; `exit` counts as a failure.
+/// The step's error; `exit` counts as a failure.
 pub fn settle<T>(env: &mut Env, mut step: impl FnMut(&mut Env) -> Flow<T>) -> Result<T, ScriptError> {
     let mut answers = VecDeque::new();
     for _ in 0..1000 {
@@ -71,15 +71,15 @@ pub fn settle<T>(env: &mut Env, mut step: impl FnMut(&mut Env) -> Flow<T>) -> Re
     Err(ScriptError::new("SCRIPT-2: a step that needs something every time never ends"))
 }
 
-/// The host array behind a value, wherever it lies.
+/// Returns the host array of a value, wherever the value lies.
 ///
 /// # Errors
-/// The fault of an array of the runtime; values that are no arrays.
+/// The fault of an array of the runtime; an error for values that are no arrays.
 pub fn home(env: &mut Env, value: &Value) -> Result<Arc<Tensor>, ScriptError> {
     settle(env, |env| env.host(value))
 }
 
-/// The same array on the runtime, where its class has a dtype; any other value as it is.
+/// Returns the same array on the runtime, if its class has a dtype; any other value is returned unchanged.
 pub fn away(env: &Env, value: &Value) -> Value {
     let class = value.class();
     if class.dtype().is_none() || value.is_complex() || matches!(value, Value::Lazy(_)) {

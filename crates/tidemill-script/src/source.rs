@@ -1,4 +1,4 @@
-//! Where a piece of a script stands: files, byte ranges, lines and columns.
+//! Source texts, and places in them: files, byte ranges, lines and columns.
 //!
 //! Must hold: a [`Span`] is a byte range of one source's text; positions are computed only when they are shown.
 
@@ -8,21 +8,21 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// The name of a text that is evaluated.
+/// The name of a text that `eval` runs.
 pub const EVALUATED: &str = "eval";
-/// The name of what is typed at a prompt.
+/// The name of a text that was typed at a prompt.
 pub const TYPED: &str = "repl";
-/// The name of what a session's end runs.
+/// The name of a text that runs at a session's end.
 pub const SESSION: &str = "session";
 
-/// Where a source came from.
+/// The origin of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A file; the source's name is its path.
     File,
     /// Standard input, or a text that a program holds: a script without a file.
     Text,
-    /// A text that was given to somebody who runs it: evaluated, typed, or a session's end.
+    /// A text that was given to a running machine: evaluated, typed, or run at a session's end.
     Given,
     /// The library of functions that are written in the language.
     Library,
@@ -33,23 +33,23 @@ pub enum Origin {
 pub struct Source {
     /// How messages name it: a path as it was given, `-` for standard input, [`EVALUATED`], [`TYPED`] or [`SESSION`].
     pub name: String,
-    /// Where it came from: a name says little, as a file may have any.
+    /// The origin. It is not told by the name, as a file may have any name.
     pub origin: Origin,
     /// The text, as UTF-8; bytes that were not are replaced.
     pub text: String,
-    /// Of a text that was evaluated in a file: that file, whose functions it calls.
+    /// For a text that was evaluated in a file: that file, whose functions the text can call.
     within: Option<Arc<Source>>,
-    /// The files of the folder `private` beside it, by the names of their functions; looked for once.
+    /// The files of the folder `private` beside this file, by the names of their functions; read once.
     private: OnceLock<FxHashMap<String, PathBuf>>,
 }
 
 impl Source {
-    /// A script without a file, under this name.
+    /// Makes a script without a file, under this name.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
         Source::of(Origin::Text, name, text)
     }
 
-    /// The text of a file. A mark of its encoding at its beginning is none of it.
+    /// Makes the source of a file. A byte order mark at its beginning is removed.
     pub fn file(path: &Path, text: impl Into<String>) -> Arc<Source> {
         let mut text = text.into();
         if text.starts_with('\u{feff}') {
@@ -58,38 +58,38 @@ impl Source {
         Source::of(Origin::File, path.display().to_string(), text)
     }
 
-    /// A text that was given to somebody who runs it: [`EVALUATED`], [`TYPED`] or [`SESSION`].
+    /// Makes a text that was given to a running machine: [`EVALUATED`], [`TYPED`] or [`SESSION`].
     pub fn given(name: &str, text: impl Into<String>) -> Arc<Source> {
         Source::of(Origin::Given, name, text)
     }
 
-    /// A text that is evaluated in a file.
+    /// Makes a text that is evaluated in a file.
     pub fn evaluated(text: impl Into<String>, within: Option<Arc<Source>>) -> Arc<Source> {
         let (name, origin, text, private) = (EVALUATED.into(), Origin::Given, text.into(), OnceLock::new());
         Arc::new(Source { name, origin, text, within, private })
     }
 
-    /// A text from there under this name.
+    /// Makes a text of this origin and name.
     pub fn of(origin: Origin, name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
         Arc::new(Source { name: name.into(), origin, text: text.into(), within: None, private: OnceLock::new() })
     }
 
-    /// The file whose functions a text calls: itself, or the one that it was evaluated in.
+    /// Returns the source whose functions this text can call: itself, or the file in which it was evaluated.
     pub fn home(self: &Arc<Source>) -> &Arc<Source> {
         self.within.as_ref().unwrap_or(self)
     }
 
-    /// Whether it is a text that was given to somebody who runs it: no script that calls others.
+    /// Whether the text was given to a running machine. The calls that an error lists leave such texts out.
     pub fn is_given(&self) -> bool {
         self.origin == Origin::Given
     }
 
-    /// Whether it is the file of this path.
+    /// Whether this is the file at this path.
     pub fn is_file(&self, path: &Path) -> bool {
         self.origin == Origin::File && self.name == path.display().to_string()
     }
 
-    /// The path from the root of a source that is a file; the name of another.
+    /// Returns the absolute path of a file, and the name of any other source.
     pub fn full_path(&self) -> String {
         match std::path::absolute(&self.name) {
             Ok(path) if self.origin == Origin::File => path.display().to_string(),
@@ -97,13 +97,13 @@ impl Source {
         }
     }
 
-    /// The file of a function that only the files of its folder's parent, and those beside it, see.
+    /// Returns the file of a function in the folder `private` beside this file.
     pub fn private(&self, function: &str) -> Option<&Path> {
         self.private.get_or_init(|| self.private_files()).get(function).map(PathBuf::as_path)
     }
 
     fn private_files(&self) -> FxHashMap<String, PathBuf> {
-        // Asked before the first function is called: whoever changes the folder calls one.
+        // The folder is read before the first function is called, since only a called function can change the folder.
         let Ok(path) = std::path::absolute(&self.name) else { return FxHashMap::default() };
         let is_file = self.origin == Origin::File;
         let Some(folder) = path.parent().filter(|_| is_file) else { return FxHashMap::default() };
@@ -115,12 +115,12 @@ impl Source {
         functions.filter_map(|path| Some((path.file_stem()?.to_str()?.to_owned(), path))).collect()
     }
 
-    /// The last byte offset, at most `at`, that is not within a character of the text.
+    /// Returns the last character boundary of the text at or before `at`.
     pub fn floor_char_boundary(&self, at: usize) -> usize {
         (0..=at.min(self.text.len())).rev().find(|&at| self.text.is_char_boundary(at)).unwrap_or(0)
     }
 
-    /// Line and column of a byte offset, both from 1; columns count characters.
+    /// Returns the line and column of a byte offset, both counted from 1; columns count characters.
     pub fn position(&self, offset: u32) -> Position {
         let before = &self.text[..self.floor_char_boundary(offset as usize)];
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -149,7 +149,7 @@ impl Span {
         Span { start: self.start.min(other.start), end: self.end.max(other.end) }
     }
 
-    /// As a range of bytes.
+    /// Returns the span as a range of bytes.
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }

@@ -1,12 +1,12 @@
-//! The cores that copies of scripts are spread over, and what becomes of a panic on a thread of copies.
+//! Spreads the threads that run copies of scripts over the cores, and contains their panics.
 //!
-//! Must hold: a thread that is moved to another core may go wherever it could before.
+//! Must hold: a thread that was moved to another core may still run on every core that it could use before.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use tidemill::frontend::cores;
 
-/// Runs a job on a thread of copies. A panic in it is told to `tracing`, and goes no further.
+/// Runs a job on a thread of copies. A panic in it is logged with `tracing`, and goes no further.
 pub fn contain(job: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(job)) {
         let words =
@@ -16,7 +16,7 @@ pub fn contain(job: impl FnOnce()) {
     }
 }
 
-/// The number of the core that the current thread is on; 0 where the system does not say (all but Linux).
+/// Returns the number of the core that the current thread is on; 0 if the system does not tell it (all but Linux).
 pub fn core() -> usize {
     #[cfg(target_os = "linux")]
     return rustix::thread::sched_getcpu();
@@ -24,9 +24,10 @@ pub fn core() -> usize {
     0
 }
 
-/// Moves the current thread to the `nth` core after `from`, of those that it may use; where it may go afterwards stays
-/// as it was. Linux puts a thread that is woken beside its waker at times, though another core is idle, and does not
-/// look again for some milliseconds, which is longer than a thousand small scripts take. Elsewhere nothing is done.
+/// Moves the current thread to the `nth` core after `from`, among those that it may use, and leaves the set of
+/// permitted cores as it was. Linux sometimes puts a woken thread on the core of the thread that woke it, though
+/// another core is idle, and moves it only some milliseconds later, which is longer than a thousand small scripts take.
+/// Does nothing on other systems.
 pub fn move_apart(from: usize, nth: usize) {
     #[cfg(target_os = "linux")]
     {
@@ -38,7 +39,7 @@ pub fn move_apart(from: usize, nth: usize) {
         if wanted != core() {
             let mut only = CpuSet::new();
             only.set(wanted);
-            // What fails leaves the thread where it is.
+            // If this fails, the thread stays where it is.
             if sched_setaffinity(None, &only).is_ok() {
                 let _ = sched_setaffinity(None, &allowed);
             }
@@ -48,7 +49,7 @@ pub fn move_apart(from: usize, nth: usize) {
     let _ = (from, nth);
 }
 
-/// The `nth` of these cores from `from` on, where the first follows the last.
+/// Returns the `nth` of the allowed cores from `from` on. After the last core, counting goes on at the first.
 #[cfg(target_os = "linux")]
 fn nth_core(allowed: impl Iterator<Item = usize>, from: usize, nth: usize) -> Option<usize> {
     let allowed: Vec<usize> = allowed.collect();
@@ -62,7 +63,7 @@ mod tests {
     fn cores_are_counted_from_one_on_and_around() {
         let of = |allowed: &[usize], from, nth| super::nth_core(allowed.iter().copied(), from, nth);
         assert_eq!((0..5).map(|nth| of(&[0, 1, 2, 3], 2, nth).unwrap()).collect::<Vec<_>>(), [2, 3, 0, 1, 2]);
-        // Holes, and a core that is not among them.
+        // The allowed cores have gaps, and `from` is not one of them.
         assert_eq!((0..4).map(|nth| of(&[1, 4, 9], 3, nth).unwrap()).collect::<Vec<_>>(), [4, 9, 1, 4]);
         assert_eq!((of(&[1, 4, 9], 10, 0), of(&[7], 7, 3), of(&[], 0, 1)), (Some(1), Some(7), None));
     }
@@ -81,7 +82,7 @@ mod tests {
                 super::move_apart(super::core(), nth);
                 assert_eq!(cores(&sched_getaffinity(None).unwrap()), cores(&all));
             }
-            // With one core there is nowhere else.
+            // With one allowed core the thread stays there.
             let mut only = CpuSet::new();
             only.set(*cores(&all).last().unwrap());
             sched_setaffinity(None, &only).unwrap();

@@ -1,9 +1,9 @@
-//! Assignments: plain, into parts, to several targets, deletions.
+//! Compiles assignments: to variables, to parts, to several targets, and deletions.
 
 use super::builder::Builder;
 use super::code::{Count, Inst, PathStep, Want};
 use super::expression::mentions_end;
-use super::settle::Besides;
+use super::settle::AssignmentKind;
 use crate::error::ScriptError;
 use crate::source::Span;
 use crate::syntax::ast::{BinaryOp, Expr, ExprKind, Name, StepKind, Target};
@@ -14,20 +14,20 @@ type Done = Result<(), ScriptError>;
 impl Builder {
     /// `target = value`.
     pub fn assign(&mut self, target: &Target, value: &Expr, print: bool) -> Done {
-        self.settled(target, Besides::Computes { value, sets: &[] }, |builder, target| {
+        self.settled(target, AssignmentKind::Plain { value, sets: &[] }, |builder, target| {
             builder.assign_settled(target, value, print)
         })
     }
 
-    /// An assignment to a target whose subscripts have been settled.
+    /// Compiles an assignment after its target's subscripts have been settled ([`Builder::settle`]).
     fn settled(
         &mut self,
         target: &Target,
-        besides: Besides,
+        assignment: AssignmentKind,
         assign: impl FnOnce(&mut Builder, &Target) -> Done,
     ) -> Done {
         let mut slots = Vec::new();
-        match self.settle(target, besides, &mut slots)? {
+        match self.settle(target, assignment, &mut slots)? {
             None => assign(self, target)?,
             Some(settled) => assign(self, &settled)?,
         }
@@ -40,7 +40,7 @@ impl Builder {
             matches!(target.steps.last().map(|s| &s.kind), Some(StepKind::Paren(_))) && is_empty_literal(value);
         if deletes {
             let slot = self.slot(&target.name.name);
-            let path = self.way(target)?;
+            let path = self.target_path(target)?;
             self.emit(Inst::DeleteAt { slot, path }, target.span.to(value.span));
         } else {
             match &value.kind {
@@ -64,20 +64,20 @@ impl Builder {
         }
     }
 
-    /// The value on the stack goes into a target.
+    /// Stores the value on the stack in a target.
     pub fn store(&mut self, target: &Target) -> Done {
         let slot = self.slot(&target.name.name);
         if target.steps.is_empty() {
             self.emit(Inst::Store(slot), target.span);
         } else {
-            let path = self.way(target)?;
+            let path = self.target_path(target)?;
             self.emit(Inst::StoreAt { slot, path }, target.span);
         }
         Ok(())
     }
 
-    /// The way into a target: its subscripts on the stack, its steps in a path.
-    fn way(&mut self, target: &Target) -> Result<u32, ScriptError> {
+    /// Pushes a target's subscripts, and returns its path.
+    fn target_path(&mut self, target: &Target) -> Result<u32, ScriptError> {
         let mut path = Vec::with_capacity(target.steps.len());
         for step in &target.steps {
             let step = match &step.kind {
@@ -86,15 +86,15 @@ impl Builder {
                     self.expr(expr)?;
                     PathStep::DynamicField
                 }
-                StepKind::Paren(args) => PathStep::Paren(self.way_subscripts(target, &path, args, step.span)?),
-                StepKind::Brace(args) => PathStep::Brace(self.way_subscripts(target, &path, args, step.span)?),
+                StepKind::Paren(args) => PathStep::Paren(self.path_subscripts(target, &path, args, step.span)?),
+                StepKind::Brace(args) => PathStep::Brace(self.path_subscripts(target, &path, args, step.span)?),
             };
             path.push(step);
         }
         Ok(self.path(path))
     }
 
-    fn way_subscripts(
+    fn path_subscripts(
         &mut self,
         target: &Target,
         before: &[PathStep],
@@ -104,7 +104,7 @@ impl Builder {
         let base_needed = mentions_end(args);
         if base_needed {
             let slot = self.slot(&target.name.name);
-            // What `end` means is found by the subscripts before this one, which lie on the stack.
+            // The value that `end` refers to is found with the subscripts before this one, which lie on the stack.
             let path = self.path(before.to_vec());
             self.emit(Inst::BasePath { slot, path }, span);
         }
@@ -121,7 +121,7 @@ impl Builder {
         let mut slots = Vec::new();
         let mut settled = targets.to_vec();
         for target in settled.iter_mut().flatten() {
-            if let Some(fixed) = self.settle(target, Besides::Computes { value, sets: &sets }, &mut slots)? {
+            if let Some(fixed) = self.settle(target, AssignmentKind::Plain { value, sets: &sets }, &mut slots)? {
                 *target = fixed;
             }
         }
@@ -134,7 +134,7 @@ impl Builder {
         let lists = targets.iter().flatten().any(takes_list);
         let many = targets.iter().skip(IGNORED_BITS).any(Option::is_none);
         if (lists || targets.len() > 1) && is_constant(value) {
-            // It fails when it runs, so that `try` may catch it.
+            // This fails when it runs, so that `try` may catch it.
             return self.fail("invalid number of output arguments for constant expression", value.span);
         }
         if targets.len() >= u16::MAX as usize {
@@ -168,14 +168,14 @@ impl Builder {
         Ok(())
     }
 
-    /// `[c{1:2}, s.x] = value`: how many values a target takes is known when it runs.
+    /// `[c{1:2}, s.x] = value`. Only when it runs is it known how many values each target takes.
     fn list_assign(&mut self, targets: &[Option<Target>], value: &Expr, print: bool) -> Done {
         self.emit(Inst::TargetsBegin, value.span);
         for target in targets {
             match target {
                 Some(target) if takes_list(target) => {
                     let slot = self.slot(&target.name.name);
-                    let path = self.way(target)?;
+                    let path = self.target_path(target)?;
                     self.emit(Inst::Target { slot, path }, target.span);
                 }
                 Some(target) => self.emit(Inst::TargetPlain { ignored: false }, target.span),
@@ -207,7 +207,7 @@ impl Builder {
 
     /// `target op= value`.
     pub fn op_assign(&mut self, target: &Target, op: BinaryOp, value: &Expr, print: bool) -> Done {
-        self.settled(target, Besides::Reads { value: Some(value) }, |builder, target| {
+        self.settled(target, AssignmentKind::Update { value: Some(value) }, |builder, target| {
             builder.updated(target, op, value)?;
             builder.store(target)?;
             builder.show(target, print);
@@ -215,11 +215,14 @@ impl Builder {
         })
     }
 
-    /// `(target = value)` and `(target op= value)`: what was assigned stays on the stack.
+    /// `(target = value)` and `(target op= value)`: the assigned value stays on the stack.
     pub fn assign_within(&mut self, target: &Target, op: Option<BinaryOp>, value: &Expr, span: Span) -> Done {
-        let besides =
-            if op.is_some() { Besides::Reads { value: Some(value) } } else { Besides::Computes { value, sets: &[] } };
-        self.settled(target, besides, |builder, target| {
+        let assignment = if op.is_some() {
+            AssignmentKind::Update { value: Some(value) }
+        } else {
+            AssignmentKind::Plain { value, sets: &[] }
+        };
+        self.settled(target, assignment, |builder, target| {
             match op {
                 None => builder.expr(value)?,
                 Some(op) => builder.updated(target, op, value)?,
@@ -229,9 +232,9 @@ impl Builder {
         })
     }
 
-    /// `target++` and `target--`: what was there before stays on the stack.
+    /// `target++` and `target--`: the old value stays on the stack.
     pub fn post_increment(&mut self, target: &Target, op: BinaryOp, span: Span) -> Done {
-        self.settled(target, Besides::Reads { value: None }, |builder, target| {
+        self.settled(target, AssignmentKind::Update { value: None }, |builder, target| {
             builder.check_defined(target, Some(op))?;
             builder.read(target)?;
             builder.emit(Inst::Duplicate, span);
@@ -241,7 +244,7 @@ impl Builder {
         })
     }
 
-    /// What `target op= value` assigns, on the stack.
+    /// Pushes the value that `target op= value` assigns.
     pub fn updated(&mut self, target: &Target, op: BinaryOp, value: &Expr) -> Done {
         let is_increment = self.source.text.get(value.span.range()).is_some_and(|text| ["++", "--"].contains(&text));
         self.check_defined(target, is_increment.then_some(op))?;
@@ -251,8 +254,8 @@ impl Builder {
         Ok(())
     }
 
-    /// Fails where there is nothing to update: a function of the target's name is not what is meant. `increment`: the
-    /// operator of `++` or `--`.
+    /// Fails if the target's variable has no value; a function of that name does not count. `increment` is the operator
+    /// of `++` or `--`.
     pub fn check_defined(&mut self, target: &Target, increment: Option<BinaryOp>) -> Done {
         let slot = self.slot(&target.name.name);
         let defined = self.label();
@@ -268,7 +271,7 @@ impl Builder {
         Ok(())
     }
 
-    /// What a target holds, on the stack.
+    /// Pushes the present value of a target.
     pub fn read(&mut self, target: &Target) -> Done {
         let name = Expr { kind: ExprKind::Name(target.name.name.clone()), span: target.name.span };
         if target.steps.is_empty() {
@@ -279,29 +282,29 @@ impl Builder {
     }
 }
 
-/// Targets of which [`Inst::Spread`] can say that nobody wants them; longer lists are assigned as those whose length is
-/// known when they run.
+/// The number of targets that [`Inst::Spread`] can mark as `~`. Longer lists are assigned like those whose length is
+/// known only when they run.
 const IGNORED_BITS: usize = 32;
 
-/// Which of the first targets are `~`, a bit each.
+/// Returns a bit for each of the first targets, which is set if the target is `~`.
 fn ignored(targets: &[Option<Target>]) -> u32 {
     targets.iter().take(IGNORED_BITS).enumerate().filter(|(_, target)| target.is_none()).map(|(i, _)| 1 << i).sum()
 }
 
-/// Whether a target may take other than one value: a comma list of cells or fields.
+/// Whether a target may take no value, or several: a comma list of cells or fields.
 fn takes_list(target: &Target) -> bool {
     let last = target.steps.last().map(|s| &s.kind);
     matches!(last, Some(StepKind::Brace(_) | StepKind::Field(_) | StepKind::DynamicField(_)))
 }
 
-/// A value that is written out, and so is one.
+/// Whether the value is a literal, and so exactly one value.
 fn is_constant(value: &Expr) -> bool {
     let is_number = matches!(value.kind, ExprKind::Number(_) | ExprKind::Imaginary(_) | ExprKind::Integer { .. });
     is_number
         || matches!(value.kind, ExprKind::Str { .. } | ExprKind::Matrix(_) | ExprKind::Cell(_) | ExprKind::Range { .. })
 }
 
-/// `[]`, `''` or `""`, written out.
+/// Whether the value is the literal `[]`, `''` or `""`.
 fn is_empty_literal(value: &Expr) -> bool {
     match &value.kind {
         ExprKind::Matrix(rows) => rows.iter().all(|r| r.is_empty()),

@@ -1,4 +1,4 @@
-//! The code of one function while it is written: its tables, its labels, and the loops and tries around a statement.
+//! Builds the code of one function: its tables, its labels, and the loops and tries around the present statement.
 
 use super::Known;
 use super::code::{ClosureCode, Code, Inst, Kind, PathStep, Sharing, Slot};
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A function's code, being written.
+/// The code of a function while it is being built.
 pub(super) struct Builder {
     pub source: Arc<Source>,
     pub kind: Kind,
@@ -23,19 +23,19 @@ pub(super) struct Builder {
     spans: Vec<Span>,
     consts: Vec<Value>,
     names: Vec<Name>,
-    /// How many of them were there before: a text that is evaluated asks for few of many.
+    /// How many of `names` the frame had before. An evaluated text uses few of them, so they are looked up by a search.
     known: usize,
-    /// Of the names that have been asked for.
+    /// The slots of the names that were used so far.
     slot_of: FxHashMap<Name, Slot>,
-    /// Variables that something has been assigned to so far, parameters included.
+    /// Variables that were assigned so far, including parameters.
     assigned: FxHashSet<Slot>,
-    /// Those of them that are global or persistent.
+    /// Assigned variables that are global or persistent.
     statics: FxHashSet<Slot>,
-    /// The variables that assignments keep subscripts in.
+    /// The hidden variables in which assignments keep subscripts.
     pub hidden: Vec<Slot>,
-    /// Variables for the same that nothing is kept in here.
+    /// Names of hidden variables that are free for reuse.
     pub spare: Vec<Name>,
-    /// Those of them that a handle has been written out for.
+    /// Assigned variables that were given a handle in the text.
     handles: FxHashSet<Slot>,
     params: Vec<Option<Slot>>,
     varargin: Option<Slot>,
@@ -47,43 +47,44 @@ pub(super) struct Builder {
     pub ends: Vec<SmallVec<[(u16, u16); 1]>>,
     /// Targets of labels; patched into jumps at the end.
     labels: Vec<u32>,
-    /// Position and count of the index lists around the expression being written, outermost first.
+    /// Position in, and length of, the index lists around the present expression, outermost first.
     pub lists: Vec<(u16, u16)>,
-    /// Whether the expression being written is an argument of `struct`, or in a cell that is one: what is empty as it
-    /// is written out is marked then.
-    pub marks_nothing: bool,
-    /// The names of the nested functions that may be called here.
+    /// Whether the present expression is an argument of `struct`, or an element of a cell that is one. Then empty
+    /// literals are marked as such.
+    pub marks_empty: bool,
+    /// The names of the nested functions that can be called here.
     pub nested_functions: Arc<FxHashSet<Name>>,
-    /// Whether an anonymous function names one of them.
+    /// Whether an anonymous function uses one of them.
     pub calls_nested: bool,
-    /// What the function shares with those inside of it and around it.
+    /// The variables that the function shares with functions inside of it and around it.
     pub sharing: Option<Box<Sharing>>,
-    /// Loops, tries and cleanups around the statement being written, outermost first.
+    /// Loops, tries and cleanups around the present statement, outermost first.
     pub around: Vec<Around>,
-    /// Where the statement being written stands.
+    /// The place of the present statement.
     pub at: Span,
 }
 
-/// A place that jumps go to.
+/// A target of jumps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Label(u32);
 
-/// The number of the next code. After four thousand million, marks of old code might name new code's lines.
+/// Returns the number of the next code. The numbers repeat after 2^32 codes; then a mark of old code could name a line
+/// of new code.
 fn next_id() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// What stands around a statement, and must be left in order by a jump out of it.
+/// A construct around a statement, which a jump out of it must leave properly.
 #[derive(Clone)]
 pub(super) enum Around {
-    /// A loop: where `continue` and `break` go, and whether it keeps a state.
+    /// A loop: the targets of `continue` and `break`, and whether it keeps a state on the machine.
     Loop { again: Label, out: Label, is_for: bool },
-    /// A try's body.
+    /// The body of a `try`.
     Try,
-    /// The body of an `unwind_protect`, with what cleans up.
+    /// The body of an `unwind_protect`, with its cleanup.
     Cleanup(Block),
-    /// What cleans up after an error, which is held meanwhile.
+    /// The cleanup of an `unwind_protect` after an error, which is held meanwhile.
     Held,
 }
 
@@ -116,7 +117,7 @@ impl Builder {
             ends: Vec::new(),
             labels: Vec::new(),
             lists: Vec::new(),
-            marks_nothing: false,
+            marks_empty: false,
             nested_functions: Arc::default(),
             calls_nested: false,
             sharing: None,
@@ -125,7 +126,7 @@ impl Builder {
         }
     }
 
-    /// Parameters and outputs; defaults are written as code.
+    /// Declares parameters and outputs. Defaults of parameters are compiled as code.
     pub fn head(&mut self, params: &[Param], outputs: &[Ident]) -> Result<(), ScriptError> {
         for (i, param) in params.iter().enumerate() {
             match param {
@@ -167,7 +168,7 @@ impl Builder {
         Ok(())
     }
 
-    /// The variables of the frame that the text will run in.
+    /// Declares the variables of the frame in which the text will run.
     pub fn knows(&mut self, known: Known) {
         self.known = known.names.len();
         self.names = known.names;
@@ -175,7 +176,7 @@ impl Builder {
         self.nested_functions = known.nested_functions;
     }
 
-    /// What the function shares with others: calls may change these variables, as they change globals.
+    /// Declares the variables shared with other functions. Calls may change them, as they may change globals.
     pub fn shares(&mut self, sharing: Sharing) {
         for slot in sharing.slots() {
             self.assigned.insert(slot);
@@ -184,7 +185,7 @@ impl Builder {
         self.sharing = Some(Box::new(sharing));
     }
 
-    /// The names that the code mentions, and those that it assigns to.
+    /// Returns the names that the code mentions, whether it assigns to each, and whether each is global or persistent.
     pub fn mentioned(&self) -> impl Iterator<Item = (&Name, bool, bool)> {
         let facts = |slot: Slot| (self.assigned.contains(&slot), self.statics.contains(&slot));
         self.slot_of.iter().map(move |(name, &slot)| {
@@ -193,22 +194,22 @@ impl Builder {
         })
     }
 
-    /// A variable has a value from here on.
+    /// Notes that a variable has a value from here on.
     pub fn assigns(&mut self, slot: Slot) {
         self.assigned.insert(slot);
     }
 
-    /// Whether a name has been assigned to so far.
+    /// Whether a name was assigned to so far.
     pub fn is_assigned(&self, name: &str) -> bool {
         self.slot_of.get(name).is_some_and(|slot| self.assigned.contains(slot))
     }
 
-    /// A variable has been given a handle.
+    /// Notes that a variable was given a handle.
     pub fn holds_handle(&mut self, slot: Slot) {
         self.handles.insert(slot);
     }
 
-    /// Whether a handle has been written out for a name's variable.
+    /// Whether a name's variable was given a handle in the text.
     pub fn is_handle(&self, name: &str) -> bool {
         self.slot_of.get(name).is_some_and(|slot| self.handles.contains(slot))
     }
@@ -218,7 +219,7 @@ impl Builder {
         self.slot_of.get(name).is_some_and(|slot| self.statics.contains(slot))
     }
 
-    /// The slot of a name.
+    /// Returns the slot of a name, which is added if it is new.
     pub fn slot(&mut self, name: &Name) -> Slot {
         if let Some(&slot) = self.slot_of.get(name) {
             return slot;
@@ -261,7 +262,7 @@ impl Builder {
         Label(self.labels.len() as u32 - 1)
     }
 
-    /// The label is here.
+    /// Sets the label's target to the next instruction.
     pub fn bind(&mut self, label: Label) {
         self.labels[label.0 as usize] = self.insts.len() as u32;
     }
@@ -288,14 +289,14 @@ impl Builder {
         }
     }
 
-    /// An error at a place.
+    /// Makes an error at a place.
     pub fn error(&self, span: Span, message: String) -> ScriptError {
         let mut error = ScriptError::with_id("Octave:parse-error", message);
         error.place = Some(Place { source: self.source.clone(), span });
         error
     }
 
-    /// The finished code. `release`: variables end at their last use.
+    /// Finishes the code. With `release`, variables end at their last use.
     pub fn finish(mut self, release: bool) -> Code {
         self.emit(Inst::Return, Span::default());
         let labels = &self.labels;
@@ -335,13 +336,13 @@ impl Builder {
             sharing: self.sharing,
         };
         code.find_assigned();
-        // Another function may name this one's variables from afar, or their end does something: then none of them ends
-        // early.
+        // Another function may access this one's variables by name, or a variable's end may call a function. Then no
+        // variable ends early.
         let is_seen = ["evalin", "assignin", "onCleanup"].iter().any(|word| code.source.text.contains(word));
         match (release, code.kind) {
             _ if is_seen => {}
             (true, _) => liveness::mark_last_uses(&mut code, false),
-            // What a text of a session leaves half done must still be there.
+            // If a text of a session stops half-way, its variables must still be there.
             (false, Kind::Eval) => {}
             (false, _) => liveness::mark_last_uses(&mut code, true),
         }
@@ -350,7 +351,7 @@ impl Builder {
 }
 
 impl Builder {
-    /// The names that have slots, in their order.
+    /// Returns the names of all slots, in order.
     pub fn names(&self) -> &[Name] {
         &self.names
     }

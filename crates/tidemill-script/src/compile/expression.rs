@@ -1,6 +1,6 @@
-//! Expressions.
+//! Compiles expressions.
 //!
-//! Must hold: [`Builder::expr`] leaves exactly one value on the stack; [`Builder::list`] says how many it leaves.
+//! Must hold: [`Builder::expr`] leaves exactly one value on the stack; [`Builder::list`] returns how many it leaves.
 
 use super::builder::{Builder, Label};
 use super::code::{ClosureCode, Count, Inst, Kind, Want};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 type Done = Result<(), ScriptError>;
 
-/// The integer of these bits.
+/// Returns the integer of this class with these bits.
 fn integer(class: Class, bits: u64) -> Data {
     match class {
         Class::Int8 => Data::I8(vec![bits as i8]),
@@ -28,7 +28,7 @@ fn integer(class: Class, bits: u64) -> Data {
 }
 
 impl Builder {
-    /// An expression that leaves one value.
+    /// Compiles an expression that leaves one value.
     pub fn expr(&mut self, expr: &Expr) -> Done {
         with_room(|| self.one_value(expr))
     }
@@ -47,7 +47,7 @@ impl Builder {
             ExprKind::Str { bytes, double_quoted } => {
                 let mut tensor = Tensor::string(bytes);
                 tensor.double_quoted = *double_quoted;
-                if self.marks_nothing && bytes.is_empty() {
+                if self.marks_empty && bytes.is_empty() {
                     tensor.form = Form::Null;
                 }
                 self.push_constant(Value::Tensor(Arc::new(tensor)), expr.span);
@@ -99,7 +99,7 @@ impl Builder {
         self.emit(Inst::Const(index), span);
     }
 
-    /// Start, (step,) stop, in order.
+    /// Pushes start, (step,) stop, in this order.
     pub fn range_parts(&mut self, start: &Expr, step: Option<&Expr>, stop: &Expr) -> Done {
         self.expr(start)?;
         if let Some(step) = step {
@@ -108,7 +108,7 @@ impl Builder {
         self.expr(stop)
     }
 
-    /// An operand and the operators behind it, as a value.
+    /// Compiles an operand and the operators behind it to one value.
     fn chain(&mut self, first: &Expr, links: &[Link]) -> Done {
         match links.last() {
             None => self.expr(first),
@@ -124,7 +124,7 @@ impl Builder {
                 Ok(())
             }
             Some(_) => {
-                // `&&` and `||` bind loosest: none stands before another operator.
+                // `&&` and `||` bind loosest, so none of them comes before another operator.
                 self.expr(first)?;
                 for link in links {
                     self.expr(&link.right)?;
@@ -137,12 +137,13 @@ impl Builder {
         }
     }
 
-    /// Jumps to the label if the expression's truth is `when`; goes on otherwise.
+    /// Jumps to the label if the expression's truth is `when`.
     pub fn condition(&mut self, expr: &Expr, to: Label, when: bool) -> Done {
         self.condition_part(expr, to, when)
     }
 
-    /// The condition of a statement: there `|` and `&` end early, too, where their left side is one element.
+    /// Does the same for the condition of a statement. There `|` and `&` also stop early, if their left side is one
+    /// element.
     pub fn statement_condition(&mut self, expr: &Expr, to: Label, when: bool) -> Done {
         match &expr.kind {
             ExprKind::Chain(_, links) if links.last().is_some_and(|last| is_elementwise_logical(last.op)) => {
@@ -156,7 +157,7 @@ impl Builder {
 
     fn decided(&mut self, expr: &Expr) -> Done {
         let ExprKind::Chain(first, links) = &expr.kind else { return self.expr(expr) };
-        // `|` and `&` bind looser than all other operators that take both values: they stand last.
+        // `|` and `&` bind looser than all other operators that take both values, so they come last.
         let plain = links.iter().take_while(|link| !is_elementwise_logical(link.op)).count();
         if plain == links.len() {
             return self.expr(expr);
@@ -193,11 +194,12 @@ impl Builder {
         }
     }
 
-    /// Jumps to the label if the truth of a chain that ends in `&&` or `||` is `when`; goes on otherwise.
+    /// Jumps to the label if the truth of a chain that ends in `&&` or `||` is `when`.
     fn short_circuits(&mut self, first: &Expr, links: &[Link], to: Label, when: bool) -> Done {
         let plain = links.iter().take_while(|link| !link.op.is_short_circuit()).count();
-        // `a && b` is false as soon as `a` is, `a || b` true as soon as `a` is: from the last operator to the first,
-        // where its sides jump, and when, and the label behind it that what decides early jumps to.
+        // `a && b` is false as soon as `a` is, and `a || b` is true as soon as `a` is. This collects, from the last
+        // operator to the first: where its sides jump, for which truth, and the label behind it to which an early
+        // decision jumps.
         let (mut to, mut when) = (to, when);
         let mut jumps = Vec::with_capacity(links.len() - plain);
         for link in links[plain..].iter().rev() {
@@ -233,20 +235,20 @@ impl Builder {
         Ok(())
     }
 
-    /// The elements of a list; a list that may hold comma lists is counted when it runs.
+    /// Compiles the elements of a list. A list that may hold comma lists is counted when it runs.
     pub fn list(&mut self, items: &[Expr]) -> Result<Count, ScriptError> {
         self.list_with(items, false)
     }
 
-    /// `indices`: the items are subscripts, so that `end` means something in them.
+    /// Does the same. With `indices`, the items are subscripts, in which `end` has a meaning.
     fn list_with(&mut self, items: &[Expr], indices: bool) -> Result<Count, ScriptError> {
         let dynamic = items.len() > 1000 || items.iter().any(may_be_list);
         if dynamic {
             self.emit(Inst::Mark, self.at);
         }
-        let marks_nothing = std::mem::take(&mut self.marks_nothing);
+        let marks_empty = std::mem::take(&mut self.marks_empty);
         for (i, item) in items.iter().enumerate() {
-            self.marks_nothing = marks_nothing && is_literal(item);
+            self.marks_empty = marks_empty && is_literal(item);
             if indices {
                 self.lists.push((i as u16, items.len() as u16));
             }
@@ -256,16 +258,16 @@ impl Builder {
             }
             result?;
         }
-        self.marks_nothing = false;
+        self.marks_empty = false;
         Ok(if dynamic { Count::Marked } else { Count::Fixed(items.len() as u16) })
     }
 
-    /// An expression that leaves as many values as it gives; functions are asked for `nargout`.
+    /// Compiles an expression that leaves all its values. Functions are asked for `nargout` outputs.
     pub fn several(&mut self, expr: &Expr, nargout: u16) -> Done {
         self.wanted(expr, Want::Many(nargout))
     }
 
-    /// An expression that leaves as many values as it gives, where these are wanted.
+    /// Compiles an expression that leaves the wanted ones of its values.
     pub fn wanted(&mut self, expr: &Expr, want: Want) -> Done {
         match &expr.kind {
             ExprKind::Index(base, steps) => with_room(|| self.access(base, steps, want, expr.span)),
@@ -278,7 +280,7 @@ impl Builder {
         }
     }
 
-    /// A base and the steps into it.
+    /// Compiles a base and the steps into it.
     fn access(&mut self, base: &Expr, steps: &[Step], want: Want, span: Span) -> Done {
         let mut rest = steps;
         let mut so_far = base.span;
@@ -302,7 +304,7 @@ impl Builder {
                             Count::Fixed(1)
                         }
                         None => {
-                            self.marks_nothing = &**name == "struct";
+                            self.marks_empty = &**name == "struct";
                             self.list_with(args, true)?
                         }
                     };
@@ -326,7 +328,7 @@ impl Builder {
         Ok(())
     }
 
-    /// A literal beyond 2^53 that stands alone in `int64 (…)` and its kin keeps all of its digits.
+    /// In `int64 (…)` and the like, a single literal beyond 2^53 keeps all of its digits.
     fn exact_literal(&self, name: &Name, args: &[Expr]) -> Option<Value> {
         let [arg] = args else { return None };
         let (literal, negative) = match &arg.kind {
@@ -345,8 +347,8 @@ impl Builder {
         Some(Value::tensor_as_is(Tensor::scalar(data)))
     }
 
-    /// `gpuArray.zeros`, with `rest` behind it: a function of this name, unless there is a variable `gpuArray`, which
-    /// may come from anywhere.
+    /// Compiles `gpuArray.zeros`, which `rest` follows. This is the function of that name, unless a variable `gpuArray`
+    /// exists when it runs.
     fn dotted(&mut self, name: &Name, field: &Step, rest: &[Step], want: Want, span: Span) -> Done {
         let StepKind::Field(word) = &field.kind else { return Ok(()) };
         let called = matches!(rest.first().map(|s| &s.kind), Some(StepKind::Paren(_)));
@@ -368,7 +370,7 @@ impl Builder {
         Ok(())
     }
 
-    /// A step into the value on the stack; parentheses follow if `called`.
+    /// Compiles a step into the value on the stack. `called`: parentheses follow.
     fn step(&mut self, step: &Step, called: bool, want: Want, span: Span) -> Done {
         match &step.kind {
             StepKind::Paren(args) | StepKind::Brace(args) => {
@@ -398,19 +400,19 @@ impl Builder {
         Ok(())
     }
 
-    /// The subscripts of an assignment's step; `end` is of what lies there already.
+    /// Compiles the subscripts of an assignment's step; `end` refers to the present value.
     pub fn subscripts(&mut self, args: &[Expr]) -> Result<Count, ScriptError> {
         self.list_with(args, true)
     }
 
     fn matrix(&mut self, rows: &[Vec<Expr>], span: Span) -> Done {
         if rows.iter().all(|r| r.is_empty()) {
-            let form = if self.marks_nothing { Form::Null } else { Form::Full };
+            let form = if self.marks_empty { Form::Null } else { Form::Full };
             let nothing = Tensor { form, ..Tensor::new(Dims::zero(), Data::F64(Vec::new())) };
             self.push_constant(Value::tensor_as_is(nothing), span);
             return Ok(());
         }
-        self.marks_nothing = false;
+        self.marks_empty = false;
         for row in rows {
             let count = self.list(row)?;
             self.emit(if rows.len() > 1 { Inst::RowOfRows(count) } else { Inst::Row(count) }, span);
@@ -422,9 +424,9 @@ impl Builder {
     }
 
     fn cell(&mut self, rows: &[Vec<Expr>], span: Span) -> Done {
-        let marks_nothing = std::mem::take(&mut self.marks_nothing);
+        let marks_empty = std::mem::take(&mut self.marks_empty);
         for row in rows {
-            self.marks_nothing = marks_nothing;
+            self.marks_empty = marks_empty;
             let count = self.list(row)?;
             self.emit(Inst::CellRow(count), span);
         }
@@ -456,12 +458,12 @@ impl Builder {
     }
 }
 
-/// Whether functions have names that begin like this.
+/// Whether there are functions whose names begin like this.
 fn is_dotted(name: &Name, steps: &[Step]) -> bool {
     ["gpuArray", "containers"].contains(&&**name) && matches!(steps.first().map(|s| &s.kind), Some(StepKind::Field(_)))
 }
 
-/// A matrix, a text or a cell that is written out.
+/// Whether the expression is a literal matrix, text or cell.
 fn is_literal(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Matrix(_) | ExprKind::Str { .. } | ExprKind::Cell(_))
 }
@@ -476,7 +478,7 @@ fn is_elementwise_logical(op: LinkOp) -> bool {
     matches!(op, LinkOp::Binary(BinaryOp::Or | BinaryOp::And))
 }
 
-/// Whether an expression may give other than one value: it ends in `{}` or in a field.
+/// Whether an expression may give no value, or several: it contains `{}` or a field.
 pub(super) fn may_be_list(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Index(_, steps) => steps.iter().any(|s| !matches!(s.kind, StepKind::Paren(_))),
@@ -484,17 +486,17 @@ pub(super) fn may_be_list(expr: &Expr) -> bool {
     }
 }
 
-/// Whether `end` stands in one of these, not counting anonymous functions.
+/// Whether one of the expressions contains `end` outside of anonymous functions.
 pub(super) fn mentions_end(items: &[Expr]) -> bool {
     contain(items, &|kind| matches!(kind, ExprKind::End))
 }
 
-/// Whether one of these assigns, as `n++` does.
+/// Whether one of the expressions assigns, as `n++` does.
 pub(super) fn changes_variables(items: &[Expr]) -> bool {
     contain(items, &|kind| matches!(kind, ExprKind::Assign { .. } | ExprKind::PostIncrement { .. }))
 }
 
-/// Whether one of these, or a part of it, is of a kind; anonymous functions are not looked into.
+/// Whether one of the expressions, or a part of it, is of a kind. Bodies of anonymous functions do not count.
 pub(super) fn contain(items: &[Expr], is: &dyn Fn(&ExprKind) -> bool) -> bool {
     let one = |e: &Expr| contain(std::slice::from_ref(e), is);
     items.iter().any(|e| {

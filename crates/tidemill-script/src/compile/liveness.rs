@@ -1,14 +1,16 @@
-//! The last use of every variable: there its value is moved, so that it can be changed in place and is let go.
+//! Finds the last use of every variable. There its value is moved, so that it can be changed in place, and is freed
+//! early.
 //!
-//! In: finished code. Out: the same with `last` set on the instructions that read a variable for the last time, and
-//! stores that nobody reads turned into pops. Left alone: code that can name variables when it runs (`eval`, `exist`,
-//! `who`, `load`, `save`, …). Where a script's variables are asked for afterwards, all of them live at its end.
+//! In: finished code. Out: the same code, with `last` set on the instructions that read a variable for the last time,
+//! and with stores that are never read turned into pops. Code that can name variables when it runs (`eval`, `exist`,
+//! `who`, `load`, `save`, …) is left unchanged. If a script's variables are wanted afterwards, all of them live at its
+//! end.
 
 use super::code::{Code, Inst, Kind, Slot};
 use crate::value::{Function, Value};
 use crate::{builtins, library};
 
-/// Functions that can see or make variables by name.
+/// Functions that can read or make variables by name.
 const NAMING: &[&str] = &[
     "eval",
     "evalc",
@@ -29,7 +31,7 @@ const NAMING: &[&str] = &[
     "isglobal",
 ];
 
-/// Marks last uses. `kept`: whoever runs the code asks for its variables at the end.
+/// Marks last uses. With `kept`, all variables are read after the code's end.
 pub(super) fn mark_last_uses(code: &mut Code, kept: bool) {
     if names_variables(code) {
         return;
@@ -40,7 +42,7 @@ pub(super) fn mark_last_uses(code: &mut Code, kept: bool) {
         return;
     }
     let live_after = solve(code, words, kept);
-    // What a static holds outlives the call, and other functions see what is shared.
+    // Globals and persistents outlive the call, and other functions see shared variables.
     let statics: Vec<Slot> = (code.insts.iter())
         .filter_map(|i| match i {
             Inst::Global(slot) | Inst::Persistent(slot) => Some(*slot),
@@ -66,8 +68,8 @@ pub(super) fn mark_last_uses(code: &mut Code, kept: bool) {
     code.find_assigned();
 }
 
-/// Whether a statement is a name alone that may be a script's: one that is no variable and no function of the language.
-/// A script sees its caller's variables.
+/// Whether a statement is only a name, and neither a variable nor a function of the language has this name. It may be a
+/// script's, and scripts see their caller's variables.
 fn calls_scripts(code: &Code) -> bool {
     code.insts.iter().any(|inst| match inst {
         Inst::Answer { name: Some(slot), .. } => {
@@ -84,7 +86,7 @@ fn names_variables(code: &Code) -> bool {
     code.kind == Kind::Eval
         || calls_scripts(code)
         || code.names.iter().any(|n| called(n))
-        // A handle of such a function, or its name for one that calls by name.
+        // A handle of such a function, or its name as a text beside a function that calls by name, counts, too.
         || code.consts.iter().any(|constant| match constant {
             Value::Function(function) => matches!(&**function, Function::Named(name, _) if called(name)),
             Value::Tensor(_) if calls_by_name => constant.as_text().is_some_and(|text| called(&text)),
@@ -98,7 +100,7 @@ fn names_variables(code: &Code) -> bool {
         })
 }
 
-/// Which variables live after every instruction, as sets of `words` words.
+/// Returns the variables that are live after each instruction, as bit sets of `words` words.
 fn solve(code: &Code, words: usize, kept: bool) -> Vec<u64> {
     let n = code.insts.len();
     let mut live_before = vec![0u64; n * words];
@@ -124,7 +126,7 @@ fn solve(code: &Code, words: usize, kept: bool) -> Vec<u64> {
             next.into_iter().for_each(&mut join);
             jump.into_iter().for_each(&mut join);
             handlers[i].iter().for_each(|&h| join(h));
-            // A loop that ends leaves its variable as its body left it: on that way it is not written.
+            // When a loop ends, its variable keeps the value that the body left. On this path it is not written.
             let at_exit = match &code.insts[i] {
                 Inst::ForNext { slot, exit } => {
                     let exit = *exit as usize * words + *slot as usize / 64;
@@ -155,7 +157,7 @@ fn solve(code: &Code, words: usize, kept: bool) -> Vec<u64> {
     live_after
 }
 
-/// Where an instruction may go on: behind itself, and elsewhere.
+/// Returns the instructions that may follow an instruction: the next one, and the target of its jump.
 fn successors(inst: &Inst, i: usize) -> (Option<usize>, Option<usize>) {
     match inst {
         Inst::Jump(to) => (None, Some(*to as usize)),
@@ -169,7 +171,7 @@ fn successors(inst: &Inst, i: usize) -> (Option<usize>, Option<usize>) {
     }
 }
 
-/// The variables that an instruction reads, and the one that it writes as a whole.
+/// Returns the variables that an instruction reads, and the one that it overwrites.
 fn uses(code: &Code, inst: &Inst) -> (Vec<Slot>, Option<Slot>) {
     match inst {
         Inst::Load { slot, .. } | Inst::Apply { slot, .. } | Inst::BaseSlot(slot) | Inst::Show(slot) => {
@@ -184,19 +186,19 @@ fn uses(code: &Code, inst: &Inst) -> (Vec<Slot>, Option<Slot>) {
         Inst::Answer { name: Some(slot), .. } => (vec![*slot], None),
         Inst::Store(slot) | Inst::ForNext { slot, .. } => (Vec::new(), Some(*slot)),
         Inst::Caught(Some(slot)) => (Vec::new(), Some(*slot)),
-        // A static's value is not the frame's to end.
+        // The value of a global or persistent does not end with the frame.
         Inst::Global(slot) | Inst::Persistent(slot) => (vec![*slot], None),
         Inst::Closure(index) => (code.closures[*index as usize].captures.iter().map(|c| c.0).collect(), None),
         _ => (Vec::new(), None),
     }
 }
 
-/// The handlers that an error in each instruction may reach.
+/// Returns, for each instruction, the handlers that its errors may reach.
 fn handlers(code: &Code) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new(); code.insts.len()];
     let mut open: Vec<(usize, usize)> = Vec::new();
-    // Tries nest in the text, and early ends (`break` out of a try) are copies of `TryEnd` inside of it: the text
-    // between a `TryBegin` and its handler is all that it covers.
+    // Tries nest in the text. An early end (`break` out of a try) is a copy of `TryEnd` inside of the try. So a try
+    // covers exactly the instructions between its `TryBegin` and its handler.
     for (i, inst) in code.insts.iter().enumerate() {
         open.retain(|&(_, handler)| i < handler);
         all[i] = open.iter().map(|&(_, handler)| handler).collect();

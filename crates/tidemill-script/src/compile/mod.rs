@@ -1,7 +1,8 @@
-//! From the tree to code: slots for names, instructions for statements, and the last use of every variable.
+//! Compiles the tree to code: assigns slots to names, writes instructions for statements, and finds the last use of
+//! every variable.
 //!
 //! In: an [`ast::File`]. Out: a [`Unit`] of [`Code`]. Must hold: CODE-1; every name that a function mentions has a
-//! slot, since any of them may turn out to be a variable (after `eval`, `load`).
+//! slot, since any name may turn out to be a variable (after `eval`, `load`).
 
 mod assign;
 mod builder;
@@ -30,14 +31,14 @@ pub struct Unit {
     pub main: Arc<Code>,
     /// Its functions by name.
     pub functions: FxHashMap<Name, Arc<Code>>,
-    /// Of a function file, the first function: what the file stands for, and all that `main` calls.
+    /// For a function file: the first function, which is called by the file's name.
     pub first_function: Option<Name>,
 }
 
-/// Compiles a file. `release`: variables of the script itself end at their last use, since nobody asks for them later.
+/// Compiles a file. With `release`, the script's own variables end at their last use, since they are not returned.
 ///
 /// # Errors
-/// What is wrong beyond syntax: `break` outside of a loop, a parameter twice.
+/// Errors beyond syntax: `break` outside of a loop, or a repeated parameter.
 pub fn compile(file: &ast::File, release: bool) -> Result<Unit, ScriptError> {
     let mut functions = FxHashMap::default();
     for function in &file.functions {
@@ -50,7 +51,7 @@ pub fn compile(file: &ast::File, release: bool) -> Result<Unit, ScriptError> {
     Ok(Unit { main, functions, first_function })
 }
 
-/// A file's statements: of a function file, the call of what it stands for, since whoever runs it means that.
+/// Returns a file's statements. Running a function file calls its first function.
 fn body(file: &ast::File) -> Cow<'_, ast::Block> {
     match file.functions.first() {
         Some(function) if file.is_function_file && file.source.origin == Origin::File => {
@@ -73,19 +74,19 @@ fn compile_function(file: &ast::File, function: &ast::FunctionDef) -> Result<Cod
     Ok(builder.finish(true))
 }
 
-/// The variables of a frame that a text is compiled for.
+/// The variables of a frame in which a compiled text will run.
 #[derive(Debug)]
 pub struct Known {
     /// Their names, by slot.
     pub names: Vec<Name>,
-    /// Of those that nobody can name, the ones that no code under way uses.
+    /// Names of hidden variables that no running code uses.
     pub spare: Vec<Name>,
-    /// The names of the nested functions that may be called there.
+    /// The names of the nested functions that can be called there.
     pub nested_functions: Arc<FxHashSet<Name>>,
 }
 
-/// Compiles a text for `eval` in a frame with these variables; new names follow them. Asked for outputs, it is an
-/// expression, whose values it gives. Where it fails, the handler runs.
+/// Compiles a text for `eval` in a frame with these variables; slots of new names follow them. If outputs are wanted,
+/// the text is an expression that gives them. If the text fails, the handler runs.
 ///
 /// # Errors
 /// As [`compile`].
@@ -108,7 +109,7 @@ pub fn compile_eval(
     Ok(Unit { main: Arc::new(builder.finish(false)), functions, first_function: None })
 }
 
-/// The handle that a text of one expression makes (`str2func`); `None` if it is anything else.
+/// Returns the handle that a text of one expression makes (`str2func`); `None` if the text is anything else.
 ///
 /// # Errors
 /// As [`compile`].

@@ -1,9 +1,9 @@
-//! Functions with nested functions: which variables they share, as MATLAB has it.
+//! Compiles functions with nested functions, and finds the variables that they share by MATLAB's rules.
 //!
-//! In: a function's definition with those inside of it. Out: its [`Code`], which holds theirs. Must hold: a name in a
-//! nested function is the variable of that name in the nearest function around it that mentions the name, but for its
-//! own parameters and outputs; only names that one of these functions assigns to are shared, so that names of functions
-//! cost nothing.
+//! In: a function's definition, with the definitions inside of it. Out: its [`Code`], which contains theirs. Must hold:
+//! a name in a nested function, other than its own parameters and outputs, stands for the variable of that name in the
+//! nearest function around it that mentions the name. Only names that one of these functions assigns are shared, so
+//! names of functions cost nothing.
 
 use super::builder::Builder;
 use super::code::{Code, Kind, Outer, Sharing, Slot};
@@ -13,34 +13,35 @@ use crate::syntax::ast::{FunctionDef, Ident, Name, Param};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// A function of the family, before its variables are known to be shared.
+/// A function of the family, before its shared variables are known.
 struct Member<'d> {
     def: &'d FunctionDef,
-    /// The numbers of the functions around it in the list of members, the nearest first; they are smaller than its own.
+    /// The indices of the functions around it in the list of members, nearest first. They are smaller than its own
+    /// index.
     around: Vec<usize>,
-    /// The members nested in it.
+    /// The indices of the members nested in it.
     inside: Vec<usize>,
     /// The names that it mentions.
     mentions: FxHashMap<Name, Mention>,
 }
 
-/// How a function mentions a name.
+/// The way in which a function mentions a name.
 #[derive(Clone, Copy)]
 struct Mention {
     is_assigned: bool,
     is_static: bool,
-    /// The member whose variable it is.
+    /// The index of the member that owns the variable.
     owner: usize,
 }
 
-/// The variables that members share: for each the member that owns it and its place among what that one owns.
+/// The shared variables: maps the owner's index and the name to the variable's index among those that the owner shares.
 type Shared = FxHashMap<(usize, Name), usize>;
 
-/// Compiles a function that holds nested functions.
+/// Compiles a function that contains nested functions.
 ///
 /// # Errors
-/// As [`super::compile`]; two nested functions of one name; a global or persistent variable that a function further
-/// out mentions.
+/// Those of [`super::compile`]; two nested functions of the same name; a global or persistent variable that a function
+/// further out mentions.
 pub(super) fn compile_with_nested(source: &Arc<Source>, def: &FunctionDef) -> Result<Code, ScriptError> {
     let mut members = Vec::new();
     add_member(source, def, Vec::new(), &mut members)?;
@@ -49,7 +50,7 @@ pub(super) fn compile_with_nested(source: &Arc<Source>, def: &FunctionDef) -> Re
     compile_member(source, &members, 0, &shared, &owned)
 }
 
-/// Adds a function and those inside of it.
+/// Adds a function, and those inside of it.
 fn add_member<'d>(
     source: &Arc<Source>,
     def: &'d FunctionDef,
@@ -90,12 +91,12 @@ fn begin(
     Ok(builder)
 }
 
-/// Answers are every function's own, and so are variables that nobody can name.
+/// Whether a variable may be shared: `ans` and hidden variables belong to one function.
 fn may_be_shared(name: &Name) -> bool {
     &**name != "ans" && !name.starts_with('(')
 }
 
-/// The parameters and outputs of a function, which are its own whatever the functions around it mention.
+/// Returns the parameters and outputs of a function. They are its own, whatever the functions around it mention.
 fn formals(def: &FunctionDef) -> impl Iterator<Item = &Ident> {
     let params = def.params.iter().filter_map(|param| match param {
         Param::Named(ident, _) => Some(ident),
@@ -104,7 +105,7 @@ fn formals(def: &FunctionDef) -> impl Iterator<Item = &Ident> {
     params.chain(&def.outputs)
 }
 
-/// Finds the member whose variable each name is: members around others come first.
+/// Finds the member that owns each name's variable. Members come behind those around them.
 fn find_owners(source: &Arc<Source>, members: &mut [Member]) -> Result<(), ScriptError> {
     for number in 0..members.len() {
         let own: FxHashSet<Name> = formals(members[number].def).map(|ident| ident.name.clone()).collect();
@@ -129,7 +130,7 @@ fn find_owners(source: &Arc<Source>, members: &mut [Member]) -> Result<(), Scrip
     Ok(())
 }
 
-/// The names that are variables of several members, and for each member those that it owns, in order.
+/// Finds the variables that several members use, and lists for each member those that it owns, in order.
 fn find_shared(members: &[Member]) -> (Shared, Vec<Vec<Name>>) {
     let mut users: FxHashMap<(usize, &Name), (usize, bool)> = FxHashMap::default();
     for member in members {

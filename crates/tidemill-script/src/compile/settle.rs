@@ -1,8 +1,9 @@
-//! Subscripts of a target that are computed before all else, and once, as `h(randi(9)) += 1` and `a(n++) = n` need it.
+//! Computes some subscripts of an assignment's target before everything else, and only once. `h(randi(9)) += 1` and
+//! `a(n++) = n` need this.
 //!
-//! In: a target, and what is assigned to it. Out: the target with variables that nobody can name in place of such
-//! subscripts, for as long as the assignment takes. Must hold: a subscript that is read again, or read after the value,
-//! gives what it gave first.
+//! In: a target, and the value assigned to it. Out: the target, in which hidden variables replace such subscripts while
+//! the assignment runs. Must hold: a subscript that is read again, or read after the value is computed, keeps its first
+//! value.
 
 use super::builder::Builder;
 use super::code::{Inst, Slot, Want};
@@ -15,37 +16,37 @@ use std::slice::from_ref;
 
 type Done = Result<(), ScriptError>;
 
-/// What an assignment does besides storing.
+/// How an assignment computes the value that it stores.
 #[derive(Clone, Copy)]
-pub(super) enum Besides<'a> {
-    /// It computes a value, after the target's subscripts, and sets other variables before the target.
-    Computes { value: &'a Expr, sets: &'a [Name] },
-    /// It reads the target first, and then computes what is combined with it: `a(k) += value`.
-    Reads { value: Option<&'a Expr> },
+pub(super) enum AssignmentKind<'a> {
+    /// It computes `value` after the target's subscripts, and sets the variables `sets` before the target.
+    Plain { value: &'a Expr, sets: &'a [Name] },
+    /// It reads the target first, and combines it with `value`: `a(k) += value`.
+    Update { value: Option<&'a Expr> },
 }
 
 impl Builder {
-    /// The target with its unsettled subscripts in variables of their own, which `slots` takes; `None` where there are
-    /// none.
+    /// Returns the target with its unsettled subscripts replaced by hidden variables, whose slots are added to `slots`.
+    /// `None`: the target has no such subscripts.
     pub(super) fn settle(
         &mut self,
         target: &Target,
-        besides: Besides,
+        assignment: AssignmentKind,
         slots: &mut Vec<Slot>,
     ) -> Result<Option<Target>, ScriptError> {
-        let unsettled = |step: &Step| arguments(step).iter().any(|arg| self.is_unsettled(arg, besides));
+        let unsettled = |step: &Step| arguments(step).iter().any(|arg| self.is_unsettled(arg, assignment));
         if !target.steps.iter().any(unsettled) {
             return Ok(None);
         }
         let mut settled = target.clone();
         for at in 0..target.steps.len() {
             let args = arguments(&target.steps[at]);
-            // How many subscripts a list gives is not known, so neither is what `end` means beside it.
+            // It is not known how many subscripts a list gives, so the value of `end` beside it is not known either.
             let listed = args.iter().any(may_be_list);
             for (i, arg) in args.iter().enumerate() {
                 let ends = mentions_end(from_ref(arg));
-                let is_fixed = !ends || !listed && (at == 0 || matches!(besides, Besides::Reads { .. }));
-                if is_fixed && self.is_unsettled(arg, besides) {
+                let is_fixed = !ends || !listed && (at == 0 || matches!(assignment, AssignmentKind::Update { .. }));
+                if is_fixed && self.is_unsettled(arg, assignment) {
                     let list = ends.then_some((i as u16, args.len() as u16));
                     let kept = self.kept(arg, list, &settled, at, slots)?;
                     put(&mut settled.steps[at], i, kept);
@@ -55,7 +56,7 @@ impl Builder {
         Ok(Some(settled))
     }
 
-    /// The variables that subscripts were kept in have served.
+    /// Empties the hidden variables of subscripts after use, and frees them for reuse.
     pub(super) fn unsettle(&mut self, slots: Vec<Slot>, span: Span) {
         for slot in slots {
             self.emit(Inst::Load { slot, last: true, want: Want::One }, span);
@@ -65,8 +66,8 @@ impl Builder {
         }
     }
 
-    /// Computes a subscript into a variable of its own, and gives what reads it. `list`: its place among the subscripts
-    /// where it mentions `end`, which is of the target up to step `at`.
+    /// Computes a subscript into a hidden variable, and returns the expression that reads it. `list` is set if the
+    /// subscript contains `end`: it is its position among the subscripts. `end` refers to the target up to step `at`.
     fn kept(
         &mut self,
         arg: &Expr,
@@ -102,10 +103,11 @@ impl Builder {
         Ok(Expr { kind: ExprKind::Index(Box::new(read), steps), span: arg.span })
     }
 
-    /// A subscript in which `end` is of the target up to step `at`; beyond the first step, that stays below the value.
+    /// Compiles a subscript in which `end` refers to the target up to step `at`. Beyond the first step, that part of
+    /// the target stays on the stack below the value.
     fn with_end(&mut self, arg: &Expr, list: (u16, u16), target: &Target, at: usize) -> Done {
         if at == 0 {
-            // Where the variable is not there yet, `end` is zero.
+            // If the variable does not exist yet, `end` is zero.
             let (slot, path) = (self.slot(&target.name.name), self.path(Vec::new()));
             self.emit(Inst::BasePath { slot, path }, arg.span);
         } else {
@@ -121,14 +123,14 @@ impl Builder {
         Ok(())
     }
 
-    /// Whether a subscript might give something else when it is read again, or after the value.
-    fn is_unsettled(&self, arg: &Expr, besides: Besides) -> bool {
+    /// Whether a subscript might have another value when it is read again, or after the value is computed.
+    fn is_unsettled(&self, arg: &Expr, assignment: AssignmentKind) -> bool {
         let arg = from_ref(arg);
-        let (value, sets) = match besides {
+        let (value, sets) = match assignment {
             _ if changes_variables(arg) => return true,
-            Besides::Reads { .. } if contain(arg, &|kind| self.may_call(kind)) => return true,
-            Besides::Reads { value } => (value.map(from_ref).unwrap_or_default(), &[][..]),
-            Besides::Computes { value, sets } => (from_ref(value), sets),
+            AssignmentKind::Update { .. } if contain(arg, &|kind| self.may_call(kind)) => return true,
+            AssignmentKind::Update { value } => (value.map(from_ref).unwrap_or_default(), &[][..]),
+            AssignmentKind::Plain { value, sets } => (from_ref(value), sets),
         };
         if contain(arg, &|kind| matches!(kind, ExprKind::Name(name) if sets.contains(name))) {
             return true;
@@ -140,7 +142,7 @@ impl Builder {
             && contain(arg, &|kind| self.calls_unknown(kind) || self.is_shared(kind))
     }
 
-    /// A name that is no variable here, or anything that is indexed, which may be a handle.
+    /// Whether it is a name that is no variable here, or an indexed expression, which may call a handle.
     fn may_call(&self, kind: &ExprKind) -> bool {
         match kind {
             ExprKind::Name(name) => !self.is_assigned(name),
@@ -149,20 +151,21 @@ impl Builder {
         }
     }
 
-    /// A name that is neither a variable here nor a function of the language, which change no variables; or a handle.
+    /// Whether it is a handle, or a name that is neither a variable here nor a function of the language. Functions of
+    /// the language change no variables.
     fn calls_unknown(&self, kind: &ExprKind) -> bool {
         let ExprKind::Name(name) = kind else { return false };
         self.is_handle(name)
             || !self.is_assigned(name) && builtins::find(name).is_none() && library::find(name).is_none()
     }
 
-    /// A variable that functions called from here may change.
+    /// Whether it is a variable that functions called from here may change.
     fn is_shared(&self, kind: &ExprKind) -> bool {
         matches!(kind, ExprKind::Name(name) if self.is_static(name))
     }
 }
 
-/// The expressions of a step.
+/// Returns the expressions in a step.
 fn arguments(step: &Step) -> &[Expr] {
     match &step.kind {
         StepKind::Paren(args) | StepKind::Brace(args) => args,

@@ -1,4 +1,4 @@
-//! Statements.
+//! Compiles statements.
 
 use super::builder::{Around, Builder};
 use super::code::{Count, Inst, Kind, Want};
@@ -11,7 +11,7 @@ use crate::value::Value;
 type Done = Result<(), ScriptError>;
 
 impl Builder {
-    /// Statements in order.
+    /// Compiles statements in order.
     pub fn block(&mut self, block: &Block) -> Done {
         block.iter().try_for_each(|s| self.statement(s))
     }
@@ -57,7 +57,7 @@ impl Builder {
     }
 
     fn command(&mut self, name: &Ident, words: &[String], print: bool) -> Done {
-        // What it gives stands above the first mark, what it is given above the second.
+        // The command's outputs lie above the first mark, its arguments above the second.
         self.emit(Inst::Mark, name.span);
         self.emit(Inst::Mark, name.span);
         for word in words {
@@ -156,7 +156,7 @@ impl Builder {
         self.bind(again);
         self.for_next(None, out, value.span);
         self.store(value)?;
-        // The name lies below the value.
+        // The field's name lies below its value on the stack.
         self.store(key)?;
         self.loop_body(body, again, out, true)?;
         self.jump(again);
@@ -185,14 +185,14 @@ impl Builder {
         Ok(())
     }
 
-    /// `break` or `continue`: leaves what stands between here and the loop, then jumps.
+    /// Compiles `break` or `continue`: leaves the constructs between here and the loop, then jumps.
     fn leave(&mut self, span: Span, again: bool) -> Done {
         let around = self.around.clone();
         for depth in (0..around.len()).rev() {
             match &around[depth] {
                 Around::Try => self.emit(Inst::TryEnd { check: true }, span),
                 Around::Cleanup(block) => self.run_cleanup(block, depth, span)?,
-                // No jump goes past an error.
+                // A jump cannot leave a cleanup that follows an error, which is raised again instead.
                 Around::Held => {
                     self.emit(Inst::Rethrow, span);
                     return Ok(());
@@ -217,7 +217,8 @@ impl Builder {
         Err(self.error(span, format!("{word} must appear within a loop")))
     }
 
-    /// A cleanup, on a way out of the body that it belongs to: what stands inside of it is left already.
+    /// Compiles a cleanup at a jump out of the body that it belongs to. The constructs inside of the body were left
+    /// before.
     fn run_cleanup(&mut self, block: &Block, depth: usize, span: Span) -> Done {
         self.emit(Inst::TryEnd { check: false }, span);
         let inner = self.around.split_off(depth);
@@ -244,14 +245,14 @@ impl Builder {
         Ok(())
     }
 
-    /// Statements; or, where outputs are wanted, the values of the one expression, left on the stack.
+    /// Compiles statements. If outputs are wanted and there is one expression, its values are left on the stack.
     pub fn values_or_block(&mut self, block: &Block, nargout: usize) -> Done {
         match &block[..] {
             [Stmt { kind: StmtKind::Expr(expr), .. }] if nargout > 0 => {
                 self.emit(Inst::Mark, expr.span);
                 self.several(expr, nargout.min(u16::MAX as usize - 1) as u16)
             }
-            // An assignment gives what it assigns.
+            // An assignment gives the value that it assigns.
             [Stmt { kind: StmtKind::Assign { target, value }, .. }] if nargout > 0 => {
                 self.emit(Inst::Mark, value.span);
                 self.assign_within(target, None, value, value.span)
@@ -264,7 +265,8 @@ impl Builder {
         }
     }
 
-    /// A text, and another that runs where it fails. The first's values survive its end.
+    /// Compiles a text, and another that runs if the first fails. The first one's values stay on the stack behind its
+    /// end.
     pub fn tried(&mut self, body: &Block, handler: &Block, nargout: usize) -> Done {
         let (caught, out) = (self.label(), self.label());
         let at = self.at;
@@ -328,7 +330,7 @@ impl Builder {
             self.emit(inst(slot), name.span);
             let there = self.label();
             self.jump_if_defined(slot, there);
-            // Without an initial value it is an empty matrix.
+            // Without an initial value the variable is an empty matrix.
             let empty = Expr { kind: ExprKind::Matrix(Vec::new()), span: name.span };
             self.expr(init.as_ref().unwrap_or(&empty))?;
             self.emit(Inst::Store(slot), name.span);

@@ -85,8 +85,8 @@ pub fn find(name: &str) -> Option<&'static Written> {
 }
 
 /// The functions whose statements look at single elements, at parts, or again and again at all elements: arguments of
-/// theirs that are on the runtime are awaited once, before they begin (`vm/at_home.rs`).
-const AT_HOME: &[&str] = &[
+/// theirs that are on the runtime are awaited once, before they begin (`vm/gathered_call.rs`).
+const GATHERED: &[&str] = &[
     "accumdim",
     "addtodate",
     "asctime",
@@ -192,8 +192,8 @@ const AT_HOME: &[&str] = &[
 ];
 
 /// Whether a function of the library has its arguments awaited before it begins.
-pub fn is_at_home(name: &str) -> bool {
-    AT_HOME.binary_search(&name).is_ok()
+pub fn gathers_arguments(name: &str) -> bool {
+    GATHERED.binary_search(&name).is_ok()
 }
 
 /// The function of this name that only functions of the library call.
@@ -207,8 +207,8 @@ mod tests {
 
     #[test]
     fn functions_whose_arguments_are_awaited_stand_in_order_and_exist() {
-        assert!(AT_HOME.is_sorted());
-        for name in AT_HOME {
+        assert!(GATHERED.is_sorted());
+        for name in GATHERED {
             assert!(find(name).is_some(), "{name} is not in the library");
         }
     }

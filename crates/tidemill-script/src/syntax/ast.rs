@@ -1,7 +1,7 @@
-//! What the parser makes of a text: statements and expressions, each with its span.
+//! The tree that the parser makes of a text: statements and expressions, each with its span.
 //!
-//! Must hold: the tree says what was written, with MATLAB's precedence; names are not resolved (whether `f(1)` calls
-//! or indexes is known only when it runs).
+//! Must hold: the tree has the structure of the text, with MATLAB's precedence. Names are not resolved: whether `f(1)`
+//! calls or indexes is known only when it runs.
 
 use crate::source::{Source, Span};
 use crate::stack::with_room_for_a_tree;
@@ -14,7 +14,7 @@ pub type Name = Arc<str>;
 /// A whole file: statements at the top, and the functions that it defines.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Where it came from.
+    /// The source that was parsed.
     pub source: Arc<Source>,
     /// The statements outside of functions, in order.
     pub body: Block,
@@ -22,7 +22,7 @@ pub struct File {
     pub functions: Vec<Arc<FunctionDef>>,
     /// Whether the file is a function file: its first statement defines a function and nothing else stands outside.
     pub is_function_file: bool,
-    /// Whether its first statement defines a function: who calls the file by its name means that function.
+    /// Whether its first statement defines a function. Then the file's name calls that function.
     pub begins_with_function: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct FunctionDef {
     pub span: Span,
 }
 
-// Trees are as deep as texts nest, and end as deep.
+// Trees are as deep as the texts nest, so dropping them recurses as deep.
 impl Drop for File {
     fn drop(&mut self) {
         let (body, functions) = (std::mem::take(&mut self.body), std::mem::take(&mut self.functions));
@@ -65,7 +65,7 @@ impl Drop for FunctionDef {
 pub struct Ident {
     /// The name.
     pub name: Name,
-    /// Where.
+    /// Its place.
     pub span: Span,
 }
 
@@ -84,11 +84,11 @@ pub type Block = Vec<Stmt>;
 /// A statement.
 #[derive(Clone, Debug)]
 pub struct Stmt {
-    /// What it is.
+    /// Its kind.
     pub kind: StmtKind,
     /// Whether its result is shown (no `;` after it).
     pub print: bool,
-    /// Where.
+    /// Its place.
     pub span: Span,
 }
 
@@ -99,7 +99,7 @@ pub enum StmtKind {
     Expr(Expr),
     /// `target = value`; a plain `[]` on the right of an indexed target deletes.
     Assign {
-        /// What is assigned.
+        /// The variable or part that is assigned.
         target: Target,
         /// The value.
         value: Expr,
@@ -111,9 +111,9 @@ pub enum StmtKind {
         /// The value: a call or a comma list.
         value: Expr,
     },
-    /// `target op= value`; also `x++;` and `x--;` (value 1), where nothing is shown.
+    /// `target op= value`; also `x++;` and `x--;` (value 1), if their result is not shown.
     OpAssign {
-        /// What is read and assigned.
+        /// The variable or part that is read and assigned.
         target: Target,
         /// The operator.
         op: BinaryOp,
@@ -122,14 +122,14 @@ pub enum StmtKind {
     },
     /// `if … elseif … else … end`.
     If {
-        /// Conditions and what they guard, in order.
+        /// The conditions and their blocks, in order.
         arms: Vec<(Expr, Block)>,
-        /// After `else`.
+        /// The block after `else`.
         otherwise: Option<Block>,
     },
     /// `while cond … end`.
     While {
-        /// Checked before each turn.
+        /// The condition, checked before each iteration.
         condition: Expr,
         /// The statements.
         body: Block,
@@ -138,27 +138,27 @@ pub enum StmtKind {
     DoUntil {
         /// The statements.
         body: Block,
-        /// Checked after each turn.
+        /// The condition, checked after each iteration.
         condition: Expr,
     },
     /// `for target = range … end`; `parfor` likewise. `for [target, key] = struct … end` runs over fields.
     For {
         /// The loop's variable.
         target: Target,
-        /// Of a loop over fields, what takes their names.
+        /// For a loop over fields: the variable for their names.
         key: Option<Target>,
-        /// Its columns are what it runs over.
+        /// The value whose columns the loop runs over.
         range: Expr,
         /// The statements.
         body: Block,
     },
     /// `switch subject case … otherwise … end`.
     Switch {
-        /// What is compared.
+        /// The value that the cases are compared with.
         subject: Expr,
-        /// Values and what they guard, in order.
+        /// The cases' values and their blocks, in order.
         cases: Vec<(Expr, Block)>,
-        /// After `otherwise`.
+        /// The block after `otherwise`.
         otherwise: Option<Block>,
     },
     /// `break`.
@@ -169,25 +169,25 @@ pub enum StmtKind {
     Return,
     /// `try … catch name … end`.
     Try {
-        /// What may fail.
+        /// The statements that may fail.
         body: Block,
         /// The error's variable.
         name: Option<Ident>,
-        /// What runs if it does.
+        /// The statements that run after an error.
         handler: Block,
     },
     /// `unwind_protect … unwind_protect_cleanup … end_unwind_protect`.
     UnwindProtect {
-        /// What may fail.
+        /// The statements that may fail.
         body: Block,
-        /// What runs in any case.
+        /// The statements that run in any case.
         cleanup: Block,
     },
     /// `global a b = 1`.
     Global(Vec<(Ident, Option<Expr>)>),
     /// `persistent a b = 1`.
     Persistent(Vec<(Ident, Option<Expr>)>),
-    /// Command syntax: `hold on`, `format long`; a call with the words as char arguments.
+    /// Command syntax: `hold on`, `format long`. It calls a function with the words as char arguments.
     Command {
         /// The command.
         name: Ident,
@@ -196,12 +196,12 @@ pub enum StmtKind {
     },
 }
 
-/// What an assignment writes to: a variable, or a part of one.
+/// The target of an assignment: a variable, or a part of one.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// The variable.
     pub name: Ident,
-    /// The way into it, outermost first; empty for the variable itself.
+    /// The steps into the variable, outermost first; empty for the variable itself.
     pub steps: Vec<Step>,
     /// All of it.
     pub span: Span,
@@ -210,7 +210,7 @@ pub struct Target {
 /// A step into a value.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// What it is.
+    /// Its kind.
     pub kind: StepKind,
     /// From its bracket or dot to its end.
     pub span: Span,
@@ -232,9 +232,9 @@ pub enum StepKind {
 /// An expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// Its kind.
     pub kind: ExprKind,
-    /// Where; of an operator, its whole expression.
+    /// Its place; for an operator, that of the whole expression.
     pub span: Span,
 }
 
@@ -249,12 +249,12 @@ pub enum ExprKind {
     Integer {
         /// Its class.
         class: Class,
-        /// Its bits; of a signed class, those of its two's complement.
+        /// Its bits; for a signed class, in two's complement.
         bits: u64,
     },
     /// A char row.
     Str {
-        /// Its bytes, escapes already processed.
+        /// Its bytes, with escapes already replaced.
         bytes: Vec<u8>,
         /// Whether it stood in double quotes.
         double_quoted: bool,
@@ -274,8 +274,8 @@ pub enum ExprKind {
         /// Whether it conjugates (`'`, not `.'`).
         conjugate: bool,
     },
-    /// Operands joined from the left, each operator between what stands before it and its own right side: `a + b*c - d`
-    /// is `a`, `+ b*c`, `- d`. However long, it is one level of the tree.
+    /// Operands joined from the left. Each operator stands between everything before it and its own right side: `a +
+    /// b*c - d` is `a`, `+ b*c`, `- d`. A chain of any length is one level of the tree.
     Chain(Box<Expr>, Vec<Link>),
     /// `start:stop` or `start:step:stop`.
     Range {
@@ -296,48 +296,48 @@ pub enum ExprKind {
     Anonymous(Arc<AnonymousDef>),
     /// `@name`, dots included.
     Handle(Name),
-    /// `(x = 3)`, `(x += 3)`: assigns, and is what was assigned.
+    /// `(x = 3)`, `(x += 3)`: assigns, and gives the assigned value.
     Assign {
-        /// What is assigned.
+        /// The variable or part that is assigned.
         target: Box<Target>,
-        /// The operator, of `+=` and its like.
+        /// The operator of `+=` and the like.
         op: Option<BinaryOp>,
         /// The value, or the operator's right operand.
         value: Box<Expr>,
     },
-    /// `x++`, `x--`: adds one to it or takes one away, and is what it was before.
+    /// `x++`, `x--`: adds or subtracts one, and gives the former value.
     PostIncrement {
-        /// What is read and assigned.
+        /// The variable or part that is read and assigned.
         target: Box<Target>,
         /// `Add` or `Sub`.
         op: BinaryOp,
     },
 }
 
-/// An operator of a chain and what stands on its right.
+/// An operator of a chain, and its right side.
 #[derive(Clone, Debug)]
 pub struct Link {
     /// The operator.
     pub op: LinkOp,
     /// Its right side.
     pub right: Expr,
-    /// From the chain's beginning to the end of the right side.
+    /// The span from the chain's beginning to the end of the right side.
     pub span: Span,
 }
 
-/// What joins two operands.
+/// An operator that joins two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkOp {
-    /// Takes both values.
+    /// An operator that takes both values.
     Binary(BinaryOp),
-    /// `&&`: the right side counts where the left is true.
+    /// `&&`: the right side counts only if the left is true.
     AndAnd,
-    /// `||`: the right side counts where the left is false.
+    /// `||`: the right side counts only if the left is false.
     OrOr,
 }
 
 impl LinkOp {
-    /// As it is written.
+    /// Returns the operator's text.
     pub fn symbol(self) -> &'static str {
         match self {
             LinkOp::Binary(op) => op.symbol(),
@@ -346,7 +346,7 @@ impl LinkOp {
         }
     }
 
-    /// Whether it is `&&` or `||`, which may leave their right side alone.
+    /// Whether it is `&&` or `||`, which may skip their right side.
     pub fn is_short_circuit(self) -> bool {
         matches!(self, LinkOp::AndAnd | LinkOp::OrOr)
     }
@@ -359,7 +359,7 @@ pub struct AnonymousDef {
     pub params: Vec<Param>,
     /// The body.
     pub body: Expr,
-    /// As Octave prints it: `@(x) x + 1`.
+    /// Its text as Octave prints it: `@(x) x + 1`.
     pub text: String,
 }
 
@@ -375,7 +375,7 @@ pub enum UnaryOp {
 }
 
 impl UnaryOp {
-    /// As it is written.
+    /// Returns the operator's text.
     pub fn symbol(self) -> &'static str {
         match self {
             UnaryOp::Minus => "-",
@@ -385,7 +385,7 @@ impl UnaryOp {
     }
 }
 
-/// Operators between two operands, `&&` and `||` apart.
+/// Operators between two operands, except `&&` and `||`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BinaryOp {
     /// `+`
@@ -427,7 +427,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// As it is written.
+    /// Returns the operator's text.
     pub fn symbol(self) -> &'static str {
         match self {
             BinaryOp::Add => "+",

@@ -1,8 +1,8 @@
 //! Command syntax: `hold on`, `format long`, `clear x y`.
 //!
-//! A name at a statement's beginning that is no variable, white space, then a word: anything but an operator with
-//! white space after it, `=` or an opening parenthesis. The words are taken as they stand, up to a comma, a semicolon,
-//! a comment or the line's end; quotes and brackets hold words together.
+//! A command begins a statement with a name that is no variable, white space, and a word. The word is anything but `=`,
+//! an opening parenthesis, or an operator followed by white space. The words are taken literally, up to a comma, a
+//! semicolon, a comment or the line's end; quotes and brackets hold words together.
 
 use super::lexer::find_line_end;
 use super::literal::{self, byte, is_name_byte};
@@ -34,7 +34,7 @@ fn skip_blanks(text: &str, at: usize) -> usize {
     }
 }
 
-/// Whether the statement ends at this offset, but for white space and comments: nothing follows the name there.
+/// Whether only white space and comments follow this offset in the statement.
 pub(super) fn ends_statement(text: &str, at: usize) -> bool {
     let at = skip_blanks(text, at);
     let rest = &text[at..];
@@ -60,7 +60,7 @@ pub(super) fn words_follow(text: &str, name_end: usize) -> bool {
     }
 }
 
-/// The words after the name that ends at this offset, and where they end.
+/// Returns the words after the name that ends at this offset, and where they end.
 pub(super) fn words(text: &str, name_end: usize) -> Parse<(Vec<String>, usize)> {
     let mut words = Vec::new();
     let mut at = name_end;
@@ -75,7 +75,7 @@ pub(super) fn words(text: &str, name_end: usize) -> Parse<(Vec<String>, usize)> 
     }
 }
 
-/// The word at this offset: inside brackets, white space, commas, semicolons and quotes belong to it.
+/// Reads the word at this offset. Inside brackets, white space, commas, semicolons and quotes belong to the word.
 fn word(text: &str, start: usize) -> Parse<(Vec<u8>, usize)> {
     let mut word = Vec::new();
     let mut at = start;

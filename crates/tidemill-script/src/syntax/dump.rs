@@ -1,12 +1,12 @@
-//! A tree as text, in a compact form with all of its structure: for tests, and for looking at.
+//! Prints a tree as text, compactly and with all of its structure, for tests and for debugging.
 //!
-//! A statement is a line, `;` after it where its result is not shown. Operators stand first, in parentheses:
-//! `x = -2^2;` is `(= x (- (^ 2 2)));`; an index is `(@ x (1 end) .name {2})`.
+//! Each statement takes a line, which ends in `;` if its result is not shown. Operators come first, in parentheses: `x
+//! = -2^2;` is `(= x (- (^ 2 2)));`; an index is `(@ x (1 end) .name {2})`.
 
 use super::ast::*;
 use std::fmt::Write;
 
-/// All of a file: its statements, then its functions.
+/// Prints a file: its statements, then its functions.
 pub fn file(file: &File) -> String {
     let mut out = String::new();
     block(&mut out, &file.body, 0);
@@ -16,7 +16,7 @@ pub fn file(file: &File) -> String {
     out
 }
 
-/// A function, with those that are nested in it behind its statements.
+/// Prints a function, and those nested in it behind its statements.
 fn write_function(out: &mut String, function: &FunctionDef, depth: usize) {
     out.extend(std::iter::repeat_n("  ", depth));
     out.push_str("(function ");
@@ -35,7 +35,7 @@ fn write_function(out: &mut String, function: &FunctionDef, depth: usize) {
     out.push_str(")\n");
 }
 
-/// An expression.
+/// Prints an expression.
 pub fn expr(expr: &Expr) -> String {
     let mut out = String::new();
     write_expr(&mut out, expr);
@@ -50,7 +50,7 @@ fn block(out: &mut String, block: &[Stmt], depth: usize) {
     }
 }
 
-/// `(word block…)` after what already stands on the line.
+/// Prints `(word block…)` behind the text that is already on the line.
 fn nested(out: &mut String, inner: &[Stmt], depth: usize) {
     out.push('\n');
     block(out, inner, depth + 1);

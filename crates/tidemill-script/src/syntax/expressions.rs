@@ -1,7 +1,7 @@
-//! Expressions: operators by precedence, operands, indices, literals, handles.
+//! Parses expressions: operators by precedence, operands, indices, literals, handles.
 //!
-//! From loosest to tightest: `||`, `&&`, `|`, `&`, comparisons, `:`, `+ -`, `* / \` and their elementwise forms,
-//! prefix `- + !`, then powers, transposes and indices, which bind alike and from the left.
+//! From loosest to tightest: `||`, `&&`, `|`, `&`, comparisons, `:`, `+ -`, `* / \` and their elementwise forms, prefix
+//! `- + !`, then powers, transposes and indices, which have the same precedence and associate from the left.
 
 use super::ast::{AnonymousDef, BinaryOp, Expr, ExprKind, Ident, Link, LinkOp, Param, Step, StepKind, Target, UnaryOp};
 use super::parser::{NESTING_MAX, Parser};
@@ -19,7 +19,7 @@ enum Infix {
 
 const RANGE_LEVEL: u8 = 6;
 
-/// How tight an operator between two operands binds.
+/// Returns the precedence of an operator between two operands; higher levels bind tighter.
 fn level(op: &Infix) -> u8 {
     use BinaryOp::*;
     match op {
@@ -35,12 +35,12 @@ fn level(op: &Infix) -> u8 {
 }
 
 impl Parser<'_> {
-    /// An expression.
+    /// Parses an expression.
     pub(super) fn expression(&mut self) -> Parse<Expr> {
         self.nested(|parser| parser.binary(0))
     }
 
-    /// An expression, or an assignment that stands as one: in parentheses, as an argument, on the right of another.
+    /// Parses an expression, or an assignment used as one: in parentheses, as an argument, or on the right of another.
     pub(super) fn assignment_or_expression(&mut self) -> Parse<Expr> {
         let start = self.start();
         let expr = self.expression()?;
@@ -59,7 +59,7 @@ impl Parser<'_> {
         Ok(Expr { kind: ExprKind::Assign { target, op, value }, span: self.span_from(start) })
     }
 
-    /// Anonymous functions assign nothing.
+    /// Returns an error inside of anonymous functions, which may not assign.
     fn check_may_assign(&self) -> Parse<()> {
         if self.anonymous_depth == 0 {
             return Ok(());
@@ -68,7 +68,7 @@ impl Parser<'_> {
         Err(self.error(format!("invalid use of operator {op} in anonymous function")))
     }
 
-    /// Operands joined by operators that bind at least as tight as `level_min`.
+    /// Parses operands joined by operators that bind at least as tight as `level_min`.
     fn binary(&mut self, level_min: u8) -> Parse<Expr> {
         let start = self.start();
         let mut left = self.prefix()?;
@@ -84,7 +84,7 @@ impl Parser<'_> {
             let below = left_height.max(self.height);
             match op {
                 Infix::Link(op) => {
-                    // The chain's own level is counted at its end.
+                    // The chain counts as one level, at its end.
                     self.height = below;
                     links.push(Link { op, right, span: self.span_from(start) });
                 }
@@ -100,7 +100,8 @@ impl Parser<'_> {
         self.chain(left, links, height)
     }
 
-    /// The links behind an operand, if there are any, as one expression over trees of at most this height.
+    /// Joins an operand and the links behind it, if there are any, into one expression. `below` is the greatest height
+    /// of the operands.
     fn chain(&mut self, first: Expr, links: Vec<Link>, below: usize) -> Parse<Expr> {
         self.height = below;
         let Some(span) = links.last().map(|link| link.span) else { return Ok(first) };
@@ -108,7 +109,7 @@ impl Parser<'_> {
         Ok(Expr { kind: ExprKind::Chain(Box::new(first), links), span })
     }
 
-    /// A range whose start and second part are parsed.
+    /// Parses the rest of a range whose start and second part are parsed.
     fn range(&mut self, start: Expr, second: Box<Expr>) -> Parse<ExprKind> {
         let start = Box::new(start);
         if !self.at(&TokenKind::Colon) {
@@ -121,7 +122,8 @@ impl Parser<'_> {
         Ok(ExprKind::Range { start, step: Some(second), stop })
     }
 
-    /// The operator that comes next. In a literal, a sign after white space and before none begins a new element.
+    /// Returns the operator that comes next. In a matrix or cell literal, a sign with white space before it and none
+    /// after it begins a new element.
     fn infix(&self) -> Option<Infix> {
         let token = &self.token;
         Some(match token.kind {
@@ -136,7 +138,7 @@ impl Parser<'_> {
         })
     }
 
-    /// The prefix operator that comes next.
+    /// Returns the prefix operator that comes next.
     fn prefix_op(&self) -> Option<UnaryOp> {
         match self.token.kind {
             TokenKind::Plus => Some(UnaryOp::Plus),
@@ -146,13 +148,13 @@ impl Parser<'_> {
         }
     }
 
-    /// An operand with its prefix operators, which take in its powers and transposes: `-x^2` is `-(x^2)`.
+    /// Parses an operand with its prefix operators, which bind looser than powers and transposes: `-x^2` is `-(x^2)`.
     fn prefix(&mut self) -> Parse<Expr> {
         let Some(op) = self.prefix_op() else { return self.power() };
         self.signed(op, Parser::prefix)
     }
 
-    /// A prefix operator and its operand; `++x` and `--x` change the variable.
+    /// Parses a prefix operator and its operand. `++x` and `--x` change the variable.
     fn signed(&mut self, op: UnaryOp, operand: fn(&mut Self) -> Parse<Expr>) -> Parse<Expr> {
         match op {
             UnaryOp::Plus if self.increment_follows() => self.pre_increment(op, BinaryOp::Add, operand),
@@ -161,7 +163,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the sign that comes next stands twice, before a name. Anonymous functions assign nothing.
+    /// Whether a double sign before a name comes next. In anonymous functions, which may not assign, it is two signs.
     fn increment_follows(&self) -> bool {
         let (before, after) = self.source.text.split_at(self.start());
         let Some(&sign) = after.as_bytes().first() else { return false };
@@ -172,7 +174,7 @@ impl Parser<'_> {
             && rest.trim_start_matches([' ', '\t']).starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
     }
 
-    /// `++x` or `--x`; before what cannot be assigned, such as `x'`, these are two signs.
+    /// Parses `++x` or `--x`. Before an operand that cannot be assigned, such as `x'`, it is two signs.
     fn pre_increment(&mut self, sign: UnaryOp, op: BinaryOp, operand: fn(&mut Self) -> Parse<Expr>) -> Parse<Expr> {
         let start = self.start();
         self.advance()?;
@@ -198,7 +200,7 @@ impl Parser<'_> {
         Ok(Expr { kind: ExprKind::Unary(op, operand), span: self.span_from(start) })
     }
 
-    /// Powers, transposes and indices, from the left: `x.^2'` is `(x.^2)'`.
+    /// Parses powers, transposes and indices from the left: `x.^2'` is `(x.^2)'`.
     fn power(&mut self) -> Parse<Expr> {
         let start = self.start();
         let mut left = self.indexed()?;
@@ -227,7 +229,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `x++` or `x--` behind its operand.
+    /// Parses `x++` or `x--`, behind its operand.
     fn post_increment(&mut self, operand: Expr) -> Parse<ExprKind> {
         self.check_may_assign()?;
         let op = if self.at(&TokenKind::Increment) { BinaryOp::Add } else { BinaryOp::Sub };
@@ -236,7 +238,7 @@ impl Parser<'_> {
         Ok(ExprKind::PostIncrement { target, op })
     }
 
-    /// What may stand after `^`: an operand with its own indices and signs, but not with powers: `2^-1^2` is
+    /// Parses the right side of `^`: an operand with its own indices and signs, but without powers. `2^-1^2` is
     /// `(2^-1)^2`.
     fn exponent(&mut self) -> Parse<Expr> {
         match self.prefix_op() {
@@ -254,14 +256,14 @@ impl Parser<'_> {
         }
     }
 
-    /// An operand and the steps into it.
+    /// Parses an operand and the steps into it.
     pub(super) fn indexed(&mut self) -> Parse<Expr> {
         let start = self.start();
         let base = self.primary()?;
         self.steps(base, start)
     }
 
-    /// Whether a step comes next; in a literal, a bracket after white space is a new element.
+    /// Whether a step comes next. In a matrix or cell literal, a bracket after white space begins a new element.
     fn at_step(&self) -> bool {
         match self.token.kind {
             TokenKind::ParenOpen | TokenKind::BraceOpen => !self.token.separated,
@@ -304,7 +306,7 @@ impl Parser<'_> {
         Ok(StepKind::DynamicField(Box::new(name)))
     }
 
-    /// The arguments between the bracket that comes next and `close`.
+    /// Parses the arguments between the bracket that comes next and `close`.
     fn arguments(&mut self, close: &TokenKind) -> Parse<Vec<Expr>> {
         self.advance()?;
         let mut arguments = Vec::new();
@@ -340,7 +342,7 @@ impl Parser<'_> {
         Ok(Expr { kind: ExprKind::Colon, span })
     }
 
-    /// An operand.
+    /// Parses an operand.
     fn primary(&mut self) -> Parse<Expr> {
         let span = self.token.span;
         self.height = 1;
@@ -380,7 +382,7 @@ impl Parser<'_> {
         Ok(inner)
     }
 
-    /// A matrix or a cell: rows of elements.
+    /// Parses a matrix or a cell: rows of elements.
     fn literal(&mut self, close: &TokenKind) -> Parse<Expr> {
         let start = self.start();
         let is_matrix = *close == TokenKind::BracketClose;
@@ -388,9 +390,9 @@ impl Parser<'_> {
         let mut rows: Vec<Vec<Expr>> = Vec::new();
         let mut row: Vec<Expr> = Vec::new();
         let mut height = 0;
-        // Whether an element may stand here: at a row's beginning, after a comma or after white space.
+        // Whether an element may come here: at a row's beginning, after a comma, or after white space.
         let mut element_may_follow = true;
-        // A comma before a row's first element says nothing.
+        // A comma before a row's first element has no effect.
         let mut comma_may_lead = true;
         loop {
             match &self.token.kind {
@@ -482,7 +484,7 @@ impl Parser<'_> {
         Ok(Param::Named(name, default))
     }
 
-    /// What `++` and `--` change: a variable may stand in parentheses.
+    /// Returns the target of `++` or `--`. A variable may be in parentheses.
     fn incremented(&self, operand: Expr) -> Parse<Target> {
         match operand.kind {
             ExprKind::Name(name) => {
@@ -493,7 +495,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What an expression names as the target of an assignment.
+    /// Turns an expression into the target of an assignment.
     pub(super) fn to_target(&self, expr: Expr) -> Parse<Target> {
         let is_constant = matches!(
             expr.kind,
@@ -506,7 +508,7 @@ impl Parser<'_> {
                 Ok(Target { name: Ident { name: name.clone(), span }, steps: Vec::new(), span })
             }
             ExprKind::Index(ref base, _) if has_parens(&expr) || has_parens(base) => Err(invalid_target("", span)),
-            // Each step of a target is a value inside of a value.
+            // Each step of a target makes a value inside of a value.
             ExprKind::Index(_, steps) if steps.len() > NESTING_MAX => {
                 Err(SyntaxError::new(format!("more than {NESTING_MAX} steps into the target of an assignment"), span))
             }

@@ -1,4 +1,4 @@
-//! Definitions of functions, and the comments that document them.
+//! Parses definitions of functions, and the comments that document them.
 
 use super::ast::{Block, FunctionDef, Ident, Param, Stmt, StmtKind};
 use super::lexer::Comment;
@@ -8,8 +8,8 @@ use crate::source::Span;
 use std::sync::Arc;
 
 impl Parser<'_> {
-    /// A function's definition, at the top level of a file. Without an `end`, it reaches to the next one or to the
-    /// text's end.
+    /// Parses a function's definition at the top level of a file. Without an `end`, it reaches to the next definition,
+    /// or to the end of the text.
     pub(super) fn function(&mut self) -> Parse<()> {
         let start = self.start();
         self.advance()?;
@@ -52,7 +52,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A function inside of another function's body, whose variables it shares.
+    /// Parses a function inside of another function's body, whose variables it shares.
     pub(super) fn nested_function(&mut self) -> Parse<()> {
         if self.nesting > self.body_nesting {
             let error = self.error("a function cannot begin inside of a block of another function");
@@ -61,7 +61,8 @@ impl Parser<'_> {
         self.function()
     }
 
-    /// A function that a script defines within a block: it is defined once the block runs, by evaluating its text.
+    /// Parses a function that a script defines within a block. It becomes defined when the block runs, which evaluates
+    /// its text.
     pub(super) fn conditional_function(&mut self, into: &mut Block) -> Parse<()> {
         let span = self.token.span;
         self.function()?;
@@ -100,7 +101,7 @@ impl Parser<'_> {
         Ok((name, params, outputs))
     }
 
-    /// The comment right after a function's head, or else right before the function.
+    /// Returns the comment right after a function's head, or else the one right before the function.
     fn documentation(&self, start: usize, head_end: usize) -> Option<String> {
         let text = &self.source.text;
         let comments = &self.lexer.comments;
@@ -108,7 +109,7 @@ impl Parser<'_> {
         let mut count = 0;
         let mut end = head_end;
         for comment in &comments[after..] {
-            // White space may stand between the head and its comment, a blank line not within the comment.
+            // White space may separate the head from its comment. A blank line ends the comment.
             let gap = &text[end..comment.start];
             let is_near = gap.trim_matches([' ', '\t', '\r', '\n', ';', ',']).is_empty();
             if !is_near || count > 0 && line_ends(gap) > 1 {
@@ -136,7 +137,7 @@ impl Parser<'_> {
         (first < before).then(|| self.comment_text(&comments[first..before]))
     }
 
-    /// The text of comments without their signs, a line each.
+    /// Returns the text of comments without their signs, a line each.
     fn comment_text(&self, comments: &[Comment]) -> String {
         let mut doc = String::new();
         for comment in comments {

@@ -1,8 +1,9 @@
-//! From bytes to tokens, with what the language makes depend on context.
+//! Turns text into tokens. Some tokens depend on their context.
 //!
-//! A quote is a transpose after an operand and begins a string elsewhere; white space parts the elements of a matrix
-//! or cell literal, but not inside parentheses, index braces or the body of an anonymous function; a line's end is a
-//! token at the top and in literals, and white space inside parentheses. The open brackets say which holds.
+//! A quote is a transpose after an operand, and begins a string elsewhere. White space separates the elements of a
+//! matrix or cell literal, but not inside parentheses, index braces, or the body of an anonymous function. A line's end
+//! is a token at the top level and in literals, and white space inside parentheses. The open brackets tell which rule
+//! applies.
 //!
 //! Must hold: `next` looks at every byte a bounded number of times; its state is a plain value, so that the parser can
 //! look ahead on a copy.
@@ -12,7 +13,7 @@ use super::literal::{self, byte, is_name_byte};
 use super::token::{Keyword, Parse, SyntaxError, Token, TokenKind};
 use crate::source::Span;
 
-/// What surrounds the next token.
+/// The construct around the next token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Context {
     /// `(…)`.
@@ -47,7 +48,7 @@ pub(super) struct Lexer<'t> {
     after_operand: bool,
     after_dot: bool,
     after_at: bool,
-    /// Whether the parameters of an anonymous function were closed just now: its body begins, with an operand.
+    /// Whether the parameters of an anonymous function were just closed, so that its body begins, with an operand.
     after_params: bool,
     /// The comments so far, in order; empty in a copy.
     pub comments: Vec<Comment>,
@@ -56,7 +57,7 @@ pub(super) struct Lexer<'t> {
 }
 
 impl<'t> Lexer<'t> {
-    /// At the beginning of a text.
+    /// Makes a lexer at the beginning of a text.
     pub(super) fn new(text: &'t str) -> Lexer<'t> {
         let at = if text.starts_with('\u{FEFF}') { 3 } else { 0 };
         Lexer {
@@ -72,23 +73,23 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// A copy to look ahead with.
+    /// Returns a copy to look ahead with.
     pub(super) fn look_ahead(&self) -> Lexer<'t> {
         Lexer { comments: Vec::new(), contexts: self.contexts.clone(), ..*self }
     }
 
-    /// The offset after the last token.
+    /// Returns the offset after the last token.
     pub(super) fn offset(&self) -> usize {
         self.at
     }
 
-    /// Goes on from another offset, at the top level (after the words of a command).
+    /// Continues at another offset, at the top level (after the words of a command).
     pub(super) fn resume_at(&mut self, offset: usize) {
         self.at = offset;
         self.after_operand = false;
     }
 
-    /// The next token.
+    /// Returns the next token.
     pub(super) fn next(&mut self) -> Parse<Token> {
         let (space, newline) = self.skip_blanks();
         let in_literal = matches!(self.contexts.last(), Some(Context::Matrix | Context::Cell));
@@ -111,15 +112,15 @@ impl<'t> Lexer<'t> {
         Token { kind, span: Span::new(start, self.at), separated, space_after }
     }
 
-    /// The bodies of anonymous functions end here.
+    /// Ends the bodies of anonymous functions.
     fn leave_bodies(&mut self) {
         while self.contexts.last() == Some(&Context::Body) {
             self.contexts.pop();
         }
     }
 
-    /// Skips white space, comments, continuations, and line ends where they are white space. Says whether there was
-    /// any, and where a line's end that counts began (it is consumed).
+    /// Skips white space, comments, continuations, and line ends that count as white space. Returns whether there was
+    /// any, and where a line end began that is a token (which is consumed).
     fn skip_blanks(&mut self) -> (bool, Option<usize>) {
         let mut space = false;
         loop {
@@ -151,7 +152,8 @@ impl<'t> Lexer<'t> {
         rest.starts_with(['\n', '\r'])
     }
 
-    /// Skips to the next line; what stands between is a comment, and so are whole lines of comments that follow.
+    /// Skips to the next line. The rest of the line is a comment, and whole lines of comments that follow are skipped,
+    /// too.
     fn skip_continuation(&mut self, sign: usize) {
         self.at = find_line_end(self.text, self.at + sign);
         loop {
@@ -230,7 +232,7 @@ impl<'t> Lexer<'t> {
         Ok(kind)
     }
 
-    /// A name or a keyword; after a dot, every word is a name.
+    /// Reads a name or a keyword. After a dot, every word is a name.
     fn word(&mut self) -> TokenKind {
         let start = self.at;
         while is_name_byte(byte(self.text, self.at)) {
@@ -242,8 +244,8 @@ impl<'t> Lexer<'t> {
         }
     }
 
-    /// `++` or `--` after an operand where none follows: the line or the brackets end there, or an operator follows
-    /// that stands between two.
+    /// Reads `++` or `--` after an operand if no other operand follows: the line or the bracket ends there, or an
+    /// operator follows that stands between two operands.
     fn increment(&mut self, separated: bool) -> Option<TokenKind> {
         let rest = &self.text[self.at..];
         let kind = match rest.get(..2)? {
@@ -296,7 +298,7 @@ impl<'t> Lexer<'t> {
     fn close(&mut self, kinds: &[Context]) {
         self.leave_bodies();
         let Some(&open) = self.contexts.last() else { return };
-        // A bracket of the wrong kind is left to the parser, which knows what was expected.
+        // A bracket of the wrong kind is left to the parser, which knows what it expected.
         if kinds.contains(&open) {
             self.contexts.pop();
             if open == Context::Params {
@@ -307,12 +309,12 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// The offset of the next line's end at or after `at`, or the text's length.
+/// Returns the offset of the next line end at or after `at`, or the text's length.
 pub(super) fn find_line_end(text: &str, at: usize) -> usize {
     text.as_bytes()[at..].iter().position(|b| matches!(b, b'\n' | b'\r')).map_or(text.len(), |length| at + length)
 }
 
-/// The offset after the line's end at `at`.
+/// Returns the offset after the line end at `at`.
 fn line_end(text: &str, at: usize) -> usize {
     match byte(text, at) {
         b'\r' if byte(text, at + 1) == b'\n' => at + 2,
@@ -321,8 +323,8 @@ fn line_end(text: &str, at: usize) -> usize {
     }
 }
 
-/// Whether a line is nothing but `%{`, `#{` (or the closing form); `sign` is the offset of its first byte that is not
-/// blank, `end` its end.
+/// Whether a line holds only `%{`, `#{` (or the closing form). `sign` is the offset of its first byte that is not
+/// blank, and `end` is its end.
 fn is_block_mark(text: &str, sign: usize, end: usize, brace: u8) -> bool {
     let before = text.as_bytes()[..sign].iter().rev().find(|b| !matches!(b, b' ' | b'\t'));
     matches!(byte(text, sign), b'%' | b'#')
@@ -332,7 +334,7 @@ fn is_block_mark(text: &str, sign: usize, end: usize, brace: u8) -> bool {
         && matches!(before, None | Some(b'\n' | b'\r'))
 }
 
-/// The operator or bracket at the beginning of `bytes`, and its length: the longest that fits.
+/// Returns the longest operator or bracket at the beginning of `bytes`, and its length.
 fn operator(bytes: &[u8]) -> Option<(TokenKind, usize)> {
     use BinaryOp::*;
     use TokenKind::*;
@@ -348,7 +350,7 @@ fn operator(bytes: &[u8]) -> Option<(TokenKind, usize)> {
             (b".\\", Infix(LeftDiv)),
             (b".^", Infix(Pow)),
             (b".'", Transpose { conjugate: false }),
-            // Octave's old ways of writing operators that go by elements anyway.
+            // Octave's old spellings of operators that work on elements anyway.
             (b".+=", OpAssign(Add)),
             (b".-=", OpAssign(Sub)),
             (b".+", Plus),

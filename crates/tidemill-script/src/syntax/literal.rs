@@ -1,4 +1,4 @@
-//! Numbers and strings: from their text to their values.
+//! Turns the text of numbers and strings into values.
 //!
 //! In: a text and the offset of a literal's first byte. Out: its token and the offset after it.
 
@@ -6,17 +6,17 @@ use super::token::{Parse, SyntaxError, TokenKind};
 use crate::source::Span;
 use crate::value::Class;
 
-/// The byte at an offset, 0 past the end.
+/// Returns the byte at an offset, or 0 past the end.
 pub(super) fn byte(text: &str, at: usize) -> u8 {
     text.as_bytes().get(at).copied().unwrap_or(0)
 }
 
-/// Whether a byte can stand in a name.
+/// Whether a byte can be part of a name.
 pub(super) fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// The number that begins at `at`, where a digit stands, or a dot and a digit.
+/// Reads the number that begins at `at` with a digit, or with a dot and a digit.
 pub(super) fn number(text: &str, at: usize) -> Parse<(TokenKind, usize)> {
     if byte(text, at) == b'0' {
         match byte(text, at + 1) {
@@ -42,7 +42,7 @@ pub(super) fn number(text: &str, at: usize) -> Parse<(TokenKind, usize)> {
     Ok((TokenKind::Number(value), end))
 }
 
-/// Digits, with the underscores that Octave allows between them.
+/// Whether the byte is a digit, or an underscore, which Octave allows between digits.
 fn is_digit(byte: u8) -> bool {
     byte.is_ascii_digit() || byte == b'_'
 }
@@ -56,15 +56,15 @@ fn dot_belongs_to_operator(text: &str, dot: usize) -> bool {
     matches!(byte(text, dot + 1), b'*' | b'/' | b'\\' | b'^' | b'\'') || text[dot..].starts_with("...")
 }
 
-/// The value of a decimal number; `d` and `D` mean `e`.
+/// Returns the value of a decimal number; `d` and `D` mean `e`.
 fn decimal(text: &str) -> f64 {
     let plain: String =
         text.chars().filter(|&c| c != '_').map(|c| if matches!(c, 'd' | 'D') { 'e' } else { c }).collect();
     plain.parse().unwrap_or(f64::NAN)
 }
 
-/// A hexadecimal (4 bits a digit) or binary (1 bit) number: an unsigned integer as wide as its digits, or of the class
-/// that its suffix names (`0xFFs16`).
+/// Reads a hexadecimal (4 bits a digit) or binary (1 bit a digit) number. It is an unsigned integer as wide as its
+/// digits, or of the class that its suffix names (`0xFFs16`).
 fn integer(text: &str, at: usize, bits_per_digit: usize) -> Parse<(TokenKind, usize)> {
     let accept: fn(u8) -> bool =
         if bits_per_digit == 4 { |b| b.is_ascii_hexdigit() || b == b'_' } else { |b| matches!(b, b'0' | b'1' | b'_') };
@@ -91,7 +91,7 @@ fn integer(text: &str, at: usize, bits_per_digit: usize) -> Parse<(TokenKind, us
     Ok((TokenKind::Integer { class, bits }, end))
 }
 
-/// `u8` … `s64` after the digits: whether it is signed, its bits, and where it ends.
+/// Reads the suffix `u8` … `s64`: returns whether it is signed and its number of bits, and where it ends.
 fn integer_suffix(text: &str, at: usize) -> (Option<(bool, usize)>, usize) {
     let signed = match byte(text, at) {
         b's' => true,
@@ -108,7 +108,7 @@ fn integer_suffix(text: &str, at: usize) -> (Option<(bool, usize)>, usize) {
     }
 }
 
-/// The string that begins with the quote at `at`: its bytes, and the offset after its closing quote.
+/// Reads the string that begins with the quote at `at`: returns its bytes, and the offset after its closing quote.
 pub(super) fn string(text: &str, at: usize) -> Parse<(Vec<u8>, usize)> {
     let quote = byte(text, at);
     let mut bytes = Vec::new();
@@ -137,8 +137,8 @@ fn unterminated(start: usize, end: usize) -> Box<SyntaxError> {
     SyntaxError::new("unterminated character string constant", Span::new(start, end))
 }
 
-/// The escape whose backslash stands at `at`: pushes its bytes, gives the offset after it. What is no escape stands
-/// for itself.
+/// Reads the escape whose backslash is at `at`: pushes its bytes, and returns the offset after it. An unknown escape
+/// gives the character after the backslash.
 fn escape(text: &str, at: usize, bytes: &mut Vec<u8>) -> Parse<usize> {
     let plain = match byte(text, at + 1) {
         b'a' => 7,

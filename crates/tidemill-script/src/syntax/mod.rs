@@ -1,4 +1,4 @@
-//! From text to a tree: lexer, parser, and back to text (`func2str`).
+//! Parses text into a tree, and prints trees as text (`func2str`).
 //!
 //! In: a source. Out: an [`ast::File`], or the first syntax error with its place. Must hold: any bytes give a tree or
 //! an error, in time and stack bounded by the text's length; nesting has stated limits
@@ -34,7 +34,7 @@ pub fn parse(source: &Arc<Source>) -> Result<ast::File, ScriptError> {
     parse_with(source, &|_| false)
 }
 
-/// Parses a text that runs where variables exist already (`eval`, the REPL): with `x` among them, `x -1` subtracts,
+/// Parses a text that runs where variables already exist (`eval`, the REPL). If `x` is one of them, `x -1` subtracts
 /// and is no command.
 ///
 /// # Errors
@@ -43,10 +43,10 @@ pub fn parse_with(source: &Arc<Source>, is_variable: &dyn Fn(&str) -> bool) -> R
     run(source, is_variable).0.map_err(|error| error.into_script_error(source))
 }
 
-/// Whether a text waits for more lines: an open block, bracket, continuation, block comment, or a function without its
-/// `end`. To be asked before the text is parsed, since such a function parses.
+/// Whether a text needs more lines: it has an open block, bracket, continuation or block comment, or a function without
+/// its `end`. Ask this before parsing the text, since such a function parses.
 pub fn is_incomplete(text: &str) -> bool {
-    // A text is entered line by line, so its last line has ended. Another that is empty would end a continuation.
+    // A text is entered line by line, so its last line has ended. A further empty line would end a continuation.
     let source = Source::new("", format!("{}\n", text.strip_suffix('\n').unwrap_or(text)));
     match run(&source, &|_| false) {
         (Ok(_), is_open) => is_open,
@@ -54,12 +54,12 @@ pub fn is_incomplete(text: &str) -> bool {
     }
 }
 
-/// Parses a text; also says whether something was left open at its end that is no error.
+/// Parses a text. Also returns whether the text leaves something open at its end that is no error.
 fn run(source: &Arc<Source>, is_variable: &dyn Fn(&str) -> bool) -> (Parse<ast::File>, bool) {
     if u32::try_from(source.text.len()).is_err() {
         return (Err(SyntaxError::new("the text is longer than 4 GiB", Span::default())), false);
     }
-    // Also for what is thrown away where the text is wrong.
+    // A faulty text's partial tree is dropped here, too.
     with_room_for_a_tree(|| {
         let mut parser = Parser::new(source, is_variable, false);
         let file = parser.file();
@@ -71,8 +71,9 @@ fn run(source: &Arc<Source>, is_variable: &dyn Fn(&str) -> bool) -> (Parse<ast::
     })
 }
 
-/// Parses a text again in which a function begins before the `end` of another: as one whose functions all have an
-/// `end`, so that this one is nested. `error`: what is wrong with the text where functions reach to the next one.
+/// Parses a text again in which a function begins before the `end` of another. Now every function must have an `end`,
+/// so that such functions are nested. `error` is the error of the first reading, in which functions reach to the next
+/// one.
 fn with_nested_functions(
     source: &Arc<Source>,
     is_variable: &dyn Fn(&str) -> bool,
@@ -80,7 +81,7 @@ fn with_nested_functions(
 ) -> (Parse<ast::File>, bool) {
     let mut parser = Parser::new(source, is_variable, true);
     let file = match parser.file() {
-        // The error that stands further behind is the one of the better reading.
+        // The error that lies further behind belongs to the better reading.
         Err(other) if error.message != parser::NESTS && other.span.start < error.span.start => Err(error),
         file => file,
     };

@@ -1,8 +1,8 @@
-//! The parser's state and what all of its parts share: the current token, errors, nesting, names.
+//! The parser's state, and the functions that all of its parts share: the present token, errors, nesting, names.
 //!
-//! One token is looked at; the few forms that need more (`[a, b] = …`, `++x`, command syntax) look ahead on a copy of
-//! the lexer or at the text. Must hold: recursion is bounded by [`NESTING_MAX`], and the height of a tree by
-//! [`HEIGHT_MAX`], so that neither the parser nor what walks its trees overflows a stack.
+//! The parser looks at one token. The few forms that need more (`[a, b] = …`, `++x`, command syntax) look ahead on a
+//! copy of the lexer, or at the text. Must hold: recursion is bounded by [`NESTING_MAX`], and the height of a tree by
+//! [`HEIGHT_MAX`], so that neither the parser nor the code that walks its trees overflows a stack.
 
 use super::ast::{File, FunctionDef, Ident, Name};
 use super::lexer::Lexer;
@@ -12,67 +12,68 @@ use crate::stack::with_room;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// How deep brackets, prefix operators, anonymous functions and blocks may nest, all together.
+/// How deep brackets, prefix operators, anonymous functions and blocks may nest together.
 pub const NESTING_MAX: usize = 256;
 
-/// How many levels an expression's tree may have, as of transposes and powers (`x'''…`). A chain of operators between
-/// operands (`1 + 1 + 1 + …`) is one level.
+/// The most levels of an expression's tree, for instance of transposes and powers (`x'''…`). A chain of operators
+/// between operands (`1 + 1 + 1 + …`) is one level.
 pub const HEIGHT_MAX: usize = 1000;
 
-/// The error where a text has to be read again, with nested functions.
+/// The error of a text that has to be read again, with nested functions.
 pub(super) const NESTS: &str = "a function begins before the end of another";
 
 /// The parser of one source.
 pub(super) struct Parser<'t> {
     pub(super) source: &'t Arc<Source>,
     pub(super) lexer: Lexer<'t>,
-    /// The token that comes next.
+    /// The next token.
     pub(super) token: Token,
-    /// Where the token before it ended.
+    /// The offset at which the token before it ended.
     pub(super) previous_end: usize,
-    /// Brackets, prefix operators and blocks that are open.
+    /// The number of open brackets, prefix operators and blocks.
     pub(super) nesting: usize,
-    /// The height of the expression that was parsed last.
+    /// The height of the last parsed expression.
     pub(super) height: usize,
-    /// Index brackets that are open: whether `end` is a number.
+    /// The number of open index brackets, in which `end` is a number.
     pub(super) index_depth: usize,
-    /// Bodies of anonymous functions that are open: nothing may be assigned in them.
+    /// The number of open bodies of anonymous functions, in which nothing may be assigned.
     pub(super) anonymous_depth: usize,
-    /// Loops that are open: whether `break` may stand.
+    /// The number of open loops, in which `break` is allowed.
     pub(super) loop_depth: usize,
-    /// Names that were assigned in the text before, in this function: they begin no commands.
+    /// Names that were assigned earlier in this function. They begin no commands.
     pub(super) variables: FxHashSet<Name>,
-    /// Variables that exist before the text.
+    /// Tells whether a variable of this name exists before the text runs.
     pub(super) is_variable: &'t dyn Fn(&str) -> bool,
     names: FxHashMap<&'t str, Name>,
-    /// The text may ask for `ans`, by whatever words hold these letters.
+    /// Whether the text contains the letters `ans`, so that it may use the variable `ans`.
     pub(super) asks_for_ans: bool,
-    /// How many pairs of parentheses stood around the expression of a span.
+    /// The number of pairs of parentheses around the expression with a span.
     pub(super) parens: FxHashMap<(u32, u32), u32>,
     pub(super) functions: Vec<Arc<FunctionDef>>,
-    /// Whether every function of the text ends with an `end`, so that one that begins before the `end` of another is
+    /// Whether every function of the text has an `end`, so that a function that begins before the `end` of another is
     /// nested in it.
     pub(super) ends_functions: bool,
-    /// The nesting of the blocks of the function's body that is read.
+    /// The value of `nesting` at the top of the present function's body.
     pub(super) body_nesting: usize,
     /// The head of the first function that ended without an `end`.
     pub(super) open_function: Option<Span>,
-    /// Whether a function ended with one.
+    /// Whether a function ended with an `end`.
     pub(super) closed_function: bool,
-    /// Whether a function's body is read.
+    /// The number of functions whose bodies are being read.
     pub(super) function_depth: usize,
-    /// Where the next began behind the first that did: inside of it, if that has an `end` after all.
+    /// Where the next function began while the first one without an `end` was read. If the first has an `end` after
+    /// all, this one is nested in it.
     pub(super) next_function: Option<Span>,
 }
 
 impl<'t> Parser<'t> {
-    /// At the beginning of a source.
+    /// Makes a parser at the beginning of a source.
     pub(super) fn new(
         source: &'t Arc<Source>,
         is_variable: &'t dyn Fn(&str) -> bool,
         ends_functions: bool,
     ) -> Parser<'t> {
-        // The line's end before the first token: a statement may begin.
+        // This line end before the first token lets a statement begin.
         let token = Token { kind: TokenKind::Newline, span: Span::new(0, 0), separated: false, space_after: false };
         Parser {
             source,
@@ -99,7 +100,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The whole text.
+    /// Parses the whole text.
     pub(super) fn file(&mut self) -> Parse<File> {
         let mut body = Vec::new();
         let mut begins_with_function = None;
@@ -128,7 +129,7 @@ impl<'t> Parser<'t> {
             (Some(open), _) if self.closed_function => {
                 return Err(Self::unended(open));
             }
-            // In a script the next function would be a part of the first.
+            // In a script, the next function would be part of the first.
             (Some(_), Some(next)) if !is_function_file => return Err(self.nests(next)),
             _ => {}
         }
@@ -136,21 +137,22 @@ impl<'t> Parser<'t> {
         Ok(File { source: self.source.clone(), body, functions, is_function_file, begins_with_function })
     }
 
-    /// The error of a function without an `end` in a file whose other functions have one.
+    /// Returns the error for a function without an `end` in a file whose other functions have one.
     pub(super) fn unended(head: Span) -> Box<SyntaxError> {
         let message = "inconsistent function endings -- if one function is explicitly ended, so must all the others";
         let error = SyntaxError { at_end: true, ..*SyntaxError::new(message, head) };
         Box::new(error).helped("is an 'end' missing in this function?")
     }
 
-    /// The error where functions without an `end` cannot be told from nested ones. The text is read again as one whose
-    /// functions all have one, so that this error is seen only where that fails at an earlier place.
+    /// Returns the error of a text in which functions without an `end` cannot be told from nested ones. The text is
+    /// then read again as one in which every function has an `end`. The error is reported only if that reading fails at
+    /// an earlier place.
     fn nests(&self, place: Span) -> Box<SyntaxError> {
         let error = SyntaxError::new(NESTS, place);
         error.helped("close every function of the file with its own 'end'")
     }
 
-    /// The text of a span.
+    /// Returns the text of a span.
     pub(super) fn text_of(&self, span: Span) -> &'t str {
         let source: &'t Source = self.source;
         &source.text[span.range()]
@@ -163,12 +165,12 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Where the next token begins.
+    /// Returns the offset of the next token.
     pub(super) fn start(&self) -> usize {
         self.token.span.start as usize
     }
 
-    /// From `start` to the end of the last token.
+    /// Returns the span from `start` to the end of the last token.
     pub(super) fn span_from(&self, start: usize) -> Span {
         Span::new(start, self.previous_end.max(start))
     }
@@ -183,7 +185,7 @@ impl<'t> Parser<'t> {
         self.token.kind == TokenKind::Keyword(keyword)
     }
 
-    /// Goes over a token of this kind, if it is there.
+    /// Goes over a token of this kind, if it comes next. Returns whether it did.
     pub(super) fn accept(&mut self, kind: &TokenKind) -> Parse<bool> {
         let is_there = self.at(kind);
         if is_there {
@@ -192,12 +194,12 @@ impl<'t> Parser<'t> {
         Ok(is_there)
     }
 
-    /// Goes over a token of this kind; `what` names it in the error.
+    /// Goes over a token of this kind, or fails. `what` names the token in the error.
     pub(super) fn expect(&mut self, kind: &TokenKind, what: &str) -> Parse<()> {
         if self.accept(kind)? { Ok(()) } else { Err(self.expected(what)) }
     }
 
-    /// A name, with its place.
+    /// Parses a name.
     pub(super) fn ident(&mut self, what: &str) -> Parse<Ident> {
         if self.token.kind != TokenKind::Name {
             return Err(self.expected(what));
@@ -208,19 +210,19 @@ impl<'t> Parser<'t> {
         Ok(Ident { name, span })
     }
 
-    /// The one copy of a name.
+    /// Returns the one shared copy of a name.
     pub(super) fn intern(&mut self, text: &'t str) -> Name {
         self.names.entry(text).or_insert_with(|| text.into()).clone()
     }
 
-    /// An error at the next token.
+    /// Makes an error at the next token.
     pub(super) fn error(&self, message: impl Into<String>) -> Box<SyntaxError> {
         let mut error = SyntaxError::new(message, self.token.span);
         error.at_end = self.token.kind == TokenKind::EndOfText;
         error
     }
 
-    /// An error at the next token that says what should stand there.
+    /// Makes an error at the next token that tells what was expected.
     pub(super) fn expected(&self, what: &str) -> Box<SyntaxError> {
         let found = match &self.token.kind {
             TokenKind::EndOfText => "the text ends".to_string(),
@@ -236,7 +238,7 @@ impl<'t> Parser<'t> {
         error
     }
 
-    /// Parses something one level deeper.
+    /// Parses a construct one level deeper.
     pub(super) fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.nesting == NESTING_MAX {
             return Err(SyntaxError::new(format!("nested deeper than {NESTING_MAX} levels"), self.token.span));
@@ -247,7 +249,7 @@ impl<'t> Parser<'t> {
         result
     }
 
-    /// The height of a tree over trees of at most this height.
+    /// Sets the height of a tree above trees of at most this height, or fails if it is too great.
     pub(super) fn grow(&mut self, below: usize) -> Parse<()> {
         self.height = below + 1;
         if self.height > HEIGHT_MAX {

@@ -1,4 +1,4 @@
-//! Statements: assignments, blocks, declarations, commands.
+//! Parses statements: assignments, blocks, declarations, commands.
 
 use super::ast::{Block, Expr, ExprKind, Ident, Name, Stmt, StmtKind};
 use super::command;
@@ -7,8 +7,8 @@ use super::token::{Keyword, Parse, SyntaxError, TokenKind};
 use crate::source::Span;
 
 impl Parser<'_> {
-    /// Statements up to the text's end or a keyword that closes a block. Whether the first may be a command: not
-    /// where it follows a condition without a separator.
+    /// Parses statements up to the text's end, or a keyword that closes a block. `may_be_command`: the first statement
+    /// may be a command, which it may not right after a condition without a separator.
     pub(super) fn block(&mut self, into: &mut Block, may_be_command: bool) -> Parse<()> {
         let mut may_be_command = may_be_command | self.skip_separators()?;
         loop {
@@ -33,14 +33,14 @@ impl Parser<'_> {
         }
     }
 
-    /// A block of its own, one level deeper.
+    /// Parses a block one level deeper.
     fn nested_block(&mut self, may_be_command: bool) -> Parse<Block> {
         let mut block = Vec::new();
         self.nested(|parser| parser.block(&mut block, may_be_command))?;
         Ok(block)
     }
 
-    /// The body of a loop, and the keyword after it.
+    /// Parses the body of a loop, and the keyword after it.
     fn loop_body(&mut self, closing: Keyword) -> Parse<Block> {
         self.loop_depth += 1;
         let body = self.nested_block(false)?;
@@ -49,7 +49,7 @@ impl Parser<'_> {
         Ok(body)
     }
 
-    /// Goes over line ends, commas and semicolons; says whether there were any.
+    /// Goes over line ends, commas and semicolons. Returns whether there were any.
     fn skip_separators(&mut self) -> Parse<bool> {
         let mut any = false;
         while matches!(self.token.kind, TokenKind::Newline | TokenKind::Semicolon | TokenKind::Comma) {
@@ -59,7 +59,7 @@ impl Parser<'_> {
         Ok(any)
     }
 
-    /// Goes over a statement's end; says whether its result is shown.
+    /// Goes over a statement's end. Returns whether its result is shown.
     fn statement_end(&mut self) -> Parse<bool> {
         match self.token.kind {
             TokenKind::Semicolon => {
@@ -89,7 +89,7 @@ impl Parser<'_> {
         let span = self.span_from(start);
         let print = self.statement_end()?;
         let kind = match kind {
-            // What it was before, or is now, becomes `ans` where it is shown or anyone asks.
+            // The value of an increment becomes `ans` if it is shown, or if the text may use `ans`.
             StmtKind::Expr(expr) if !print && !self.asks_for_ans => assignment(expr),
             kind => kind,
         };
@@ -97,10 +97,10 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// An expression, or an assignment that begins like one.
+    /// Parses an expression, or an assignment that begins like one.
     fn expression_statement(&mut self) -> Parse<StmtKind> {
         let expr = self.assignment_or_expression()?;
-        // What `++x` gives is an answer, also in parentheses.
+        // The value of `++x` becomes `ans`, even in parentheses.
         let is_increment = |value: &Expr| ["++", "--"].contains(&self.text_of(value.span));
         Ok(match &expr.kind {
             ExprKind::Assign { value, .. } if !is_increment(value) => assignment(expr),
@@ -128,7 +128,7 @@ impl Parser<'_> {
         self.advance()?;
         let mut targets = Vec::new();
         let mut may_follow = true;
-        // A comma before the first says nothing.
+        // A comma before the first target has no effect.
         self.accept(&TokenKind::Comma)?;
         while !self.at(&TokenKind::BracketClose) {
             match self.token.kind {
@@ -167,7 +167,7 @@ impl Parser<'_> {
     /// Whether the name that comes next begins a command.
     fn command_follows(&self) -> bool {
         let name = self.text_of(self.token.span);
-        // Octave takes these for numbers: `pi -1` subtracts.
+        // Octave treats these names as numbers: `pi -1` subtracts.
         let is_number = matches!(name, "e" | "pi" | "i" | "I" | "j" | "J" | "Inf" | "inf" | "NaN" | "nan");
         !is_number
             && command::words_follow(&self.source.text, self.lexer.offset())
@@ -213,7 +213,7 @@ impl Parser<'_> {
         Ok(kind)
     }
 
-    /// Goes over the keyword that closes a block: `end`, or its own form.
+    /// Goes over the keyword that closes a block: `end`, or the block's own form.
     pub(super) fn close(&mut self, own: Keyword) -> Parse<()> {
         match self.token.kind {
             TokenKind::Keyword(keyword) if keyword == Keyword::End || keyword == own => self.advance(),
@@ -259,7 +259,7 @@ impl Parser<'_> {
         Ok(StmtKind::DoUntil { body, condition })
     }
 
-    /// `for k = range`, with or without parentheses around all of it; `parfor` may name a number of workers.
+    /// Parses `for k = range`, with or without parentheses around all of it. `parfor` may give a number of workers.
     fn for_statement(&mut self, is_parallel: bool) -> Parse<StmtKind> {
         self.advance()?;
         if self.at(&TokenKind::BracketOpen) && !is_parallel {
@@ -284,7 +284,7 @@ impl Parser<'_> {
         Ok(StmtKind::For { target, key: None, range, body })
     }
 
-    /// `for [value, key] = struct`, as Octave has it.
+    /// Parses Octave's `for [value, key] = struct`.
     fn for_fields(&mut self) -> Parse<StmtKind> {
         self.advance()?;
         let mut targets = Vec::with_capacity(2);
@@ -329,7 +329,8 @@ impl Parser<'_> {
         Ok(StmtKind::Switch { subject, cases, otherwise })
     }
 
-    /// `try … catch name … end`: a name alone on the line of `catch`, in parentheses or not, is the error's variable.
+    /// Parses `try … catch name … end`. A name alone on the line of `catch`, in parentheses or not, is the error's
+    /// variable.
     fn try_statement(&mut self) -> Parse<StmtKind> {
         self.advance()?;
         let body = self.nested_block(true)?;
@@ -354,7 +355,7 @@ impl Parser<'_> {
         Ok(StmtKind::Try { body, name, handler })
     }
 
-    /// Whether the parenthesis here holds a name alone, and the statement ends behind it.
+    /// Whether the parenthesis here holds only a name, and the statement ends behind it.
     fn encloses_name(&self) -> bool {
         let text = &self.source.text;
         let within = text[self.lexer.offset()..].trim_start_matches([' ', '\t']);
@@ -373,7 +374,7 @@ impl Parser<'_> {
         Ok(StmtKind::UnwindProtect { body, cleanup })
     }
 
-    /// `spmd … end` on the one worker that there is: the statements themselves.
+    /// Parses `spmd … end`. There is one worker, so its statements are ordinary statements.
     fn spmd(&mut self, into: &mut Block) -> Parse<()> {
         self.advance()?;
         self.nested(|parser| parser.block(into, true))?;
@@ -394,13 +395,13 @@ impl Parser<'_> {
         Ok(declared)
     }
 
-    /// Names that are variables where a function begins: its parameters and outputs.
+    /// Sets the names that are variables at a function's beginning: its parameters and outputs.
     pub(super) fn begin_scope(&mut self, names: impl Iterator<Item = Name>) {
         self.variables = names.collect();
     }
 }
 
-/// An expression that assigns, as a statement that does; others as they are.
+/// Turns an expression that assigns into an assignment statement; other expressions become expression statements.
 fn assignment(expr: Expr) -> StmtKind {
     match expr.kind {
         ExprKind::Assign { target, op: None, value } => StmtKind::Assign { target: *target, value: *value },

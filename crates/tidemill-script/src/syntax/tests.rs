@@ -7,7 +7,7 @@ use expect_test::expect_file;
 use proptest::prelude::*;
 use std::fmt::Write;
 
-/// The corpus with the parser's reading of each snippet.
+/// Returns the corpus with the parser's reading of each snippet.
 fn read_corpus(corpus: &str) -> String {
     let mut out = String::new();
     let mut snippet = String::new();
@@ -55,7 +55,7 @@ fn error_of(text: &str) -> String {
     }
 }
 
-/// Texts that nest `depth` deep, one for each form that nests.
+/// Returns texts that nest `depth` deep, one for each form that nests.
 fn nests(depth: usize) -> Vec<String> {
     let around =
         |open: &str, inner: &str, close: &str| format!("x = {}{inner}{}", open.repeat(depth), close.repeat(depth));
@@ -86,7 +86,7 @@ fn nesting_beyond_the_limit_is_an_error_and_no_stack_overflow() {
         }
     }
     for form in 0..nests(1).len() {
-        // The deepest that is still read: it can also be compiled, printed and dropped.
+        // The deepest text that can be read can also be compiled, printed and dropped.
         let read = |depth: usize| parse(&Source::new("test", nests(depth).swap_remove(form)));
         let (depth, file) =
             (1..=NESTING_MAX).rev().find_map(|depth| Some((depth, read(depth).ok()?))).expect("a depth");
@@ -107,10 +107,10 @@ fn long_chains_have_a_stated_limit_and_long_lists_have_none() {
         compile::compile(&file, false).expect("its code");
         assert!(error_of(&chain(100_000)).contains("more than 1000 levels of operators in one expression"));
     }
-    // What nests and what chains add up to one height.
+    // Nesting and chaining add up to one height.
     let both = format!("y = {}1{}", "(1+".repeat(200), ")'''''''".repeat(200));
     assert!(error_of(&both).contains("more than 1000 levels of operators"));
-    // Operators between operands chain without end: what walks the tree walks a chain in a loop.
+    // Chains of operators between operands have no limit, since code that walks the tree walks a chain in a loop.
     for (first, link) in [("1", "+1"), ("a", "||a"), ("a", "&&a||b"), ("a", "|b"), ("1", "*2-x'")] {
         let file = parse(&Source::new("test", format!("if {first}{0}, f = @() {first}{0}; end", link.repeat(50_000))));
         let file = file.expect("a long chain");
@@ -232,12 +232,12 @@ fn a_file_ends_all_its_functions_or_none() {
             "{at}: parse error: inconsistent function endings -- if one function is explicitly ended, so must all the others"
         )
     };
-    // An `end` is forgotten: it stands for that of the block, and the function has none.
+    // If an `end` is forgotten, the function's `end` closes the block, and the function has none.
     assert_eq!(message("1;\nfunction f\nx\nend\nfunction g\nif y\nx\nend\ng"), inconsistent(20));
     assert_eq!(message("1;\nfunction f\nif y\nx\nend\nfunction g\nx\nend\n"), inconsistent(3));
     assert_eq!(message("function f\nx\nend\nfunction g\ny"), inconsistent(17));
     assert_eq!(message("function f\nx\nfunction g\ny\nend"), inconsistent(0));
-    // In a script, the second would be nested in the first.
+    // In a script, the second function would be nested in the first.
     assert_eq!(message("x\nfunction f\nx\nfunction g\ny"), inconsistent(15));
     let in_block = "a function cannot begin inside of a block of another function";
     assert_eq!(message("function f\nif x\nfunction g\nend\nend\nend"), format!("16: parse error: {in_block}"));
@@ -265,7 +265,7 @@ fn errors_say_where_they_are_and_what_helps() {
     assert_eq!(error.help.as_deref(), Some("an assignment is a statement of its own; '==' compares"));
 }
 
-/// The text of the anonymous function in `text`.
+/// Returns the printed text of the anonymous function in `text`.
 fn function_text(text: &str) -> String {
     let file = parse(&Source::new("test", text)).expect("an anonymous function");
     match &file.body[0].kind {
@@ -284,8 +284,8 @@ fn anonymous_functions_are_shown_as_octave_shows_them() {
     expect_file!["../../tests/script/anonymous.txt"].assert_eq(&shown);
 }
 
-/// An expression of random form. Strings have no quotes in them and no cell is empty: what is shown of those does not
-/// parse again, in Octave neither.
+/// Makes an expression of random form. Its strings contain no quotes and no cell is empty, since the printed form of
+/// those does not parse again, in Octave either.
 fn any_expression() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("x".to_string()),
@@ -322,7 +322,7 @@ fn any_expression() -> impl Strategy<Value = String> {
     })
 }
 
-/// Pieces that the language's texts are made of, in no order.
+/// Makes random sequences of pieces of the language.
 fn any_pieces() -> impl Strategy<Value = String> {
     let pieces = "if |else|elseif |end|endif|while |for |do|until |switch |case |otherwise|try|catch |function |return|break|\
         global |x|y1|f|(|)|[|]|{|}|,|;|\n|'|\"|\\|.|..|...|:|=|==|~|!|@|@(|+|-|++|--|*|^|.^|.'|&|&&|||0x|1|2.|1e|3i|0b1|%|#|\
@@ -330,7 +330,7 @@ fn any_pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(pieces.split('|').collect::<Vec<_>>()), 0..60).prop_map(|p| p.concat())
 }
 
-/// Nothing that can be asked of a text panics, and its spans lie within it.
+/// Checks that no function on texts panics for this text, and that all spans lie within it.
 fn survives(text: &str) {
     let source = Source::new("test", text);
     let _ = is_incomplete(text);
@@ -360,7 +360,7 @@ proptest! {
     #[test]
     fn what_is_shown_of_a_function_reads_as_the_same_function(body in any_expression()) {
         let text = format!("@(x) {body}");
-        // Blanks may part what was generated as one; what does not parse is no case.
+        // Blanks may separate what was generated as one expression. Texts that do not parse are skipped.
         prop_assume!(parse(&Source::new("test", text.as_str())).is_ok_and(|file| file.body.len() == 1));
         let shown = function_text(&text);
         let tree = |text: &str| dump::file(&parse(&Source::new("test", text)).expect("a function"));
@@ -379,7 +379,7 @@ fn a_function_before_the_end_of_another_is_nested_in_it() {
         "function f\nx = 1;\nfunction g\nx = 2;\nfunction h\nend\nend\ng\nfunction k\nend\nend\nfunction l\nend\n";
     let tree = "(function [] f ()\n  (= x 1);\n  g\n  (function [] g ()\n    (= x 2);\n    (function [] h ()))\n  (function [] k ()))\n(function [] l ())\n";
     assert_eq!(dumped(text), tree);
-    // What the function around it has assigned begins no command in it.
+    // A name that the function around it has assigned begins no command in a nested function.
     let text = "function f\nx = 1;\nfunction g\nx -1\nend\nend\n";
     assert_eq!(dumped(text), "(function [] f ()\n  (= x 1);\n  (function [] g ()\n    (- x 1)))\n");
     assert!(is_incomplete("function f\nx = 1;\nfunction g\nend\n"));

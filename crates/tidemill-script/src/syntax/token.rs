@@ -1,4 +1,4 @@
-//! What the lexer hands to the parser: tokens with their places, and errors of both.
+//! The tokens that the lexer passes to the parser, with their places, and the errors of both.
 
 use super::ast::BinaryOp;
 use crate::error::ScriptError;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 /// A token.
 #[derive(Clone, Debug)]
 pub(super) struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
-    /// Where.
+    /// Its place.
     pub span: Span,
-    /// Whether white space before it may part it from the element before, in a matrix or cell literal.
+    /// Whether white space before it may separate it from the element before, in a matrix or cell literal.
     pub separated: bool,
-    /// Whether white space follows at once.
+    /// Whether white space follows it directly.
     pub space_after: bool,
 }
 
@@ -45,9 +45,9 @@ pub(super) enum TokenKind {
     Colon,
     Assign,
     OpAssign(BinaryOp),
-    /// `++` after an operand where none follows; elsewhere it is two plus signs.
+    /// `++` after an operand and before none. Elsewhere `++` is two plus signs.
     Increment,
-    /// `--`, likewise.
+    /// `--` after an operand and before none.
     Decrement,
     Transpose {
         conjugate: bool,
@@ -67,7 +67,7 @@ pub(super) enum TokenKind {
 }
 
 impl TokenKind {
-    /// Whether a quote right after it transposes, and a brace indexes.
+    /// Whether a quote right after it is a transpose, and a brace an index.
     pub(super) fn ends_operand(&self, in_brackets: bool) -> bool {
         use TokenKind::*;
         match self {
@@ -90,12 +90,12 @@ macro_rules! keywords {
         pub(super) enum Keyword { $($variant,)* }
 
         impl Keyword {
-            /// The keyword of this text.
+            /// Returns the keyword with this text.
             pub(super) fn of(text: &str) -> Option<Keyword> {
                 match text { $($text => Some(Keyword::$variant),)* _ => None }
             }
 
-            /// As it is written.
+            /// Returns the keyword's text.
             pub(super) fn text(self) -> &'static str {
                 match self { $(Keyword::$variant => $text,)* }
             }
@@ -142,7 +142,7 @@ keywords! {
 }
 
 impl Keyword {
-    /// Whether a block ends before it.
+    /// Whether the keyword ends the block before it.
     pub(super) fn closes_block(self) -> bool {
         use Keyword::*;
         let begins_next = matches!(self, Case | Catch | Else | ElseIf | Otherwise | Until | UnwindProtectCleanup);
@@ -153,32 +153,32 @@ impl Keyword {
 /// A syntax error.
 #[derive(Debug)]
 pub(super) struct SyntaxError {
-    /// What is wrong.
+    /// The message.
     pub message: String,
     /// Advice.
     pub help: Option<&'static str>,
-    /// Where.
+    /// Its place.
     pub span: Span,
-    /// Whether more text could mend it.
+    /// Whether more text could repair it.
     pub at_end: bool,
 }
 
-/// A result of the lexer or the parser; the error is boxed, so that the good way stays small.
+/// A result of the lexer or the parser. The error is boxed, so that the result stays small.
 pub(super) type Parse<T> = Result<T, Box<SyntaxError>>;
 
 impl SyntaxError {
-    /// An error that more text would not mend.
+    /// Makes an error that more text would not repair.
     pub(super) fn new(message: impl Into<String>, span: Span) -> Box<SyntaxError> {
         Box::new(SyntaxError { message: message.into(), help: None, span, at_end: false })
     }
 
-    /// The same with advice.
+    /// Returns the same error with advice.
     pub(super) fn helped(mut self: Box<SyntaxError>, help: &'static str) -> Box<SyntaxError> {
         self.help = Some(help);
         self
     }
 
-    /// As a script sees it.
+    /// Turns it into a script's error.
     pub(super) fn into_script_error(self, source: &Arc<Source>) -> ScriptError {
         let mut error = ScriptError::new(format!("parse error: {}", self.message));
         error.help = self.help.map(Box::from);

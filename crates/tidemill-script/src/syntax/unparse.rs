@@ -1,18 +1,18 @@
-//! From a tree back to text, as `func2str` and the display of anonymous functions show it.
+//! Prints a tree as text again, for `func2str` and for showing anonymous functions.
 //!
-//! The text is Octave's: operators between blanks, ` (` before arguments (but not right inside of a matrix or cell),
-//! parentheses as they were written, numbers in their own digits. As there, a quote inside of a `'…'` string stands
-//! single and `{}` shows its size, so that such texts do not parse again.
+//! The text is Octave's: blanks around operators, ` (` before arguments (but not directly inside of a matrix or cell),
+//! parentheses as they were written, and numbers in their own digits. As in Octave, a quote inside of a `'…'` string is
+//! not doubled and `{}` shows its size, so such texts do not parse again.
 
 use super::ast::{Expr, ExprKind, Param, Step, StepKind, UnaryOp};
 use crate::source::Source;
 use crate::stack::with_room;
 use rustc_hash::FxHashMap;
 
-/// How many pairs of parentheses stood around the expression of a span.
+/// The number of pairs of parentheses around the expression with a span.
 type Parens = FxHashMap<(u32, u32), u32>;
 
-/// What is innermost around an expression; it decides whether a blank stands before arguments.
+/// The innermost construct around an expression; it decides whether a blank comes before arguments.
 #[derive(Clone, Copy, PartialEq)]
 enum Around {
     Nothing,
@@ -27,7 +27,7 @@ struct Writer<'a> {
     around: Around,
 }
 
-/// The text of an anonymous function of these parameters and this body, parsed from `source`.
+/// Returns the text of an anonymous function with these parameters and this body, parsed from `source`.
 pub(super) fn anonymous(params: &[Param], body: &Expr, source: &Source, parens: &Parens) -> String {
     let mut writer = Writer { text: String::new(), source, parens, around: Around::Nothing };
     writer.head(params);
@@ -61,7 +61,7 @@ impl Writer<'_> {
         self.push(")");
     }
 
-    /// Writes something inside of brackets.
+    /// Writes a part inside of brackets.
     fn within(&mut self, around: Around, write: impl FnOnce(&mut Self)) {
         let outer = std::mem::replace(&mut self.around, around);
         write(self);
@@ -74,7 +74,8 @@ impl Writer<'_> {
             return with_room(|| self.bare(expr));
         }
         (0..pairs).for_each(|_| self.text.push('('));
-        // As there: within a matrix, parentheses matter to the arguments of what they hold itself alone.
+        // As in Octave: within a matrix, parentheses only affect the arguments of the expression that they hold
+        // directly.
         let around = if matches!(expr.kind, ExprKind::Index(..)) { Around::Parens } else { self.around };
         self.within(around, |writer| with_room(|| writer.bare(expr)));
         (0..pairs).for_each(|_| self.text.push(')'));
@@ -131,7 +132,7 @@ impl Writer<'_> {
                 self.push("@");
                 self.push(name);
             }
-            // Anonymous functions assign nothing.
+            // Anonymous functions may not assign.
             ExprKind::Assign { .. } | ExprKind::PostIncrement { .. } => {}
         }
     }
@@ -185,7 +186,7 @@ impl Writer<'_> {
         self.push(close);
     }
 
-    /// A hexadecimal or binary number: its digits alone.
+    /// Writes a hexadecimal or binary number: its digits only.
     fn digits(&mut self, text: &str) {
         let digits = text[2..].split(['u', 's']).next().unwrap_or_default();
         self.text.extend(digits.chars().filter(|&c| c != '_'));

@@ -116,7 +116,7 @@ impl Lazy {
     }
 
     /// Its host values as a value, once they have been awaited.
-    pub fn at_home(&self) -> Option<Value> {
+    pub fn host_value(&self) -> Option<Value> {
         self.host.get().cloned().map(Value::held)
     }
 

@@ -14,10 +14,10 @@ use crate::value::{Data, Form, Function, Held, Parser, Tensor, Value};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Functions of a `containers.Map` that may stand behind a point.
+/// Functions that can be called on a `containers.Map` as methods (`map.keys ()`).
 const METHODS: [&str; 7] = ["isKey", "keys", "values", "remove", "length", "numel", "isempty"];
 
-/// The array of a variable whose elements the host has.
+/// Returns the array of a variable if its elements are in host memory.
 #[inline(always)]
 fn in_host_memory(variable: &Variable) -> Option<&Tensor> {
     match variable {
@@ -28,7 +28,7 @@ fn in_host_memory(variable: &Variable) -> Option<&Tensor> {
 }
 
 impl Interp {
-    /// `x(k)` of a vector of doubles by a double, without leaving the loop.
+    /// Does `x(k)` for a vector of doubles and a double within the instruction loop.
     #[inline(always)]
     pub(super) fn apply_fast(&mut self, variable: usize) -> bool {
         let Some(tensor) = in_host_memory(&self.variables[variable]) else { return false };
@@ -46,7 +46,7 @@ impl Interp {
         }
     }
 
-    /// `x(i, j)` of a matrix of doubles by two doubles, without leaving the loop.
+    /// Does `x(i, j)` for a matrix of doubles and two doubles within the instruction loop.
     #[inline(always)]
     pub(super) fn apply_pair_fast(&mut self, variable: usize) -> bool {
         let Variable::Value(Value::Tensor(tensor)) = &self.variables[variable] else { return false };
@@ -59,8 +59,8 @@ impl Interp {
         true
     }
 
-    /// `x(a:b)` of an array in host memory, within bounds, without making the range: from the range's instruction to
-    /// the one that reads.
+    /// Does `x(a:b)` for an array in host memory, within its bounds, without making the range. It replaces the
+    /// instructions from the range's to the one that reads.
     pub(super) fn slice_fast(&mut self, code: &Code, pc: usize, variables: usize) -> bool {
         let at = applied_at(code, pc);
         let Some(&Inst::Apply { slot, count: Count::Fixed(1), last, .. }) = code.insts.get(at) else { return false };
@@ -69,7 +69,7 @@ impl Interp {
         let Some(&[Value::Num(first), Value::Num(end)]) = self.stack.last_chunk() else { return false };
         let (from, to) = ((first as usize).wrapping_sub(1), end as usize);
         let is_whole = first as usize as f64 == first && to as f64 == end;
-        // A part of one element loses its box, and what is long may be recorded.
+        // A part of one element is a plain number, and a long part may have to be recorded, so both take the slow path.
         if !is_whole || from >= to || to > tensor.len() {
             return false;
         }
@@ -91,7 +91,7 @@ impl Interp {
         true
     }
 
-    /// `x(k) = v` and `x(i, j) = v` of doubles that nobody else holds, within bounds.
+    /// Does `x(k) = v` and `x(i, j) = v` within bounds, for an array of doubles that nothing else holds.
     #[inline(always)]
     pub(super) fn store_at_fast(&mut self, code: &Code, variable: usize, path: u32) -> bool {
         match code.paths[path as usize][..] {
@@ -107,7 +107,7 @@ impl Interp {
         let Some(&[Value::Num(value), Value::Num(i), Value::Num(j)]) = self.stack.last_chunk() else { return false };
         let Some(at) = pair_place(shared, i, j) else { return false };
         let Some(Tensor { data: Held::Own(Data::F64(data), _), form, .. }) = Arc::get_mut(shared) else { return false };
-        // A diagonal matrix may remain one.
+        // A diagonal matrix may remain one, which the slow path decides.
         let Some(place) = data.get_mut(at).filter(|_| *form != Form::Diagonal) else { return false };
         *place = value;
         *form = Form::Full;
@@ -131,7 +131,7 @@ impl Interp {
         true
     }
 
-    /// A variable that is not a plain value: a global, or the name of a function.
+    /// Loads a variable that is not a plain value: a global, or a name that turns out to be a function's.
     pub(super) fn load_slow(&mut self, inst: Inst) -> Flow<()> {
         let Inst::Load { slot, want, .. } = inst else { return Ok(()) };
         if let Some(value) = self.slot_value(slot) {
@@ -142,7 +142,7 @@ impl Interp {
         self.call_by_name(&name, Count::Fixed(0), want)
     }
 
-    /// Arguments leave the stack; `f` runs; where it must wait they come back.
+    /// Takes the arguments off the stack and runs `f` on them. If `f` must wait, the arguments are put back.
     fn with_args(&mut self, count: Count, below: usize, f: impl FnOnce(&mut Interp, &[Value]) -> Flow<()>) -> Flow<()> {
         let n = self.count(count);
         let at = self.stack.len().saturating_sub(n + below);
@@ -160,9 +160,9 @@ impl Interp {
         }
     }
 
-    /// `name(args)`: a variable indexed or a function called.
+    /// Does `name(args)`: reads a part of a variable, or calls a function.
     pub(super) fn apply(&mut self, slot: Slot, count: Count, want: Want, last: bool) -> Flow<()> {
-        self.brings_variable_home(slot)?;
+        self.bring_variable_to_host(slot)?;
         let value = match self.slot_value(slot) {
             Some(Value::Function(function)) => return self.call_handle(&function, 0, count, want),
             Some(value) => value,
@@ -171,8 +171,8 @@ impl Interp {
                 return self.call_by_name(&name, count, want);
             }
         };
-        self.brings_home(self.count(count))?;
-        self.scalars_home(self.count(count), true)?;
+        self.bring_to_host(self.count(count))?;
+        self.scalars_to_host(self.count(count), true)?;
         self.with_args(count, 0, |vm, args| {
             match index::paren(&mut vm.env, &value, args) {
                 Ok(result) => {
@@ -189,7 +189,7 @@ impl Interp {
         })
     }
 
-    /// Puts what was read of a value on the device, if the value is there.
+    /// Puts a part that was read on the device, if the value that it comes from is pinned there.
     fn beside(&self, base: &Value, result: Value) -> Flow<Value> {
         match base.is_pinned() {
             true => device::beside(&self.env, [base], result),
@@ -197,7 +197,7 @@ impl Interp {
         }
     }
 
-    /// An index error says which variable it is about.
+    /// Makes an index error name the variable.
     fn named(&self, stop: Stop, slot: Slot) -> Stop {
         match stop {
             Stop::Error(error) => Stop::Error(with_variable(error, &self.name_of(slot))),
@@ -205,13 +205,14 @@ impl Interp {
         }
     }
 
-    /// The same of a deletion from an array, where Octave leaves the parentheses out: `x0: subscripts must be …`.
+    /// Makes the index error of a deletion from an array name the variable. Octave leaves the parentheses out here:
+    /// `x0: subscripts must be …`.
     fn named_deletion(&self, error: Box<ScriptError>, slot: Slot) -> Box<ScriptError> {
         let is_invalid = error.identifier == "Octave:invalid-index";
         let mut error = with_variable(error, &self.name_of(slot));
         if is_invalid && let Some((place, why)) = error.message.split_once(':') {
             let bare: String = place.chars().filter(|c| !matches!(c, '(' | ')' | ',')).collect();
-            // `_` stands for the subscripts before and after; a name may hold it, too.
+            // `_` stands for the other subscripts. It is removed behind the name only, since a name may contain it.
             let name = self.name_of(slot);
             let number = bare.get(name.len()..).unwrap_or_default().replace('_', "");
             error.message = format!("{name}{number}:{why}");
@@ -219,7 +220,8 @@ impl Interp {
         error
     }
 
-    /// The same of a step into what a variable holds: `c{5}` begins with the variable's name.
+    /// Makes an index error in a part of a variable (`c{5}`) begin with the variable's name, which is read from the
+    /// text.
     fn named_by_text(&self, stop: Stop) -> Stop {
         let (Stop::Error(error), Some(frame)) = (&stop, self.frame()) else { return stop };
         if !is_about_index(error) {
@@ -234,7 +236,7 @@ impl Interp {
         }
     }
 
-    /// `value(args)` of the value below the arguments.
+    /// Does `value(args)`, for the value below the arguments on the stack.
     pub(super) fn paren(&mut self, count: Count, want: Want) -> Flow<()> {
         let below = self.stack.len().checked_sub(self.count(count) + 1).and_then(|at| self.stack.get(at));
         if let Some(Value::Function(function)) = below {
@@ -253,7 +255,7 @@ impl Interp {
         })
     }
 
-    /// `value{args}` of the value below the arguments.
+    /// Does `value{args}`, for the value below the arguments on the stack.
     pub(super) fn brace(&mut self, count: Count, want: Want) -> Flow<()> {
         self.with_args(count, 1, |vm, all| {
             let (value, args) = match all.split_first() {
@@ -265,7 +267,7 @@ impl Interp {
         })
     }
 
-    /// `value.name`; `extra` operands above the value go with it.
+    /// Does `value.name`. It also drops `extra` operands above the value.
     pub(super) fn field(&mut self, name: &str, extra: usize, want: Want) -> Flow<()> {
         let at = self.stack.len().saturating_sub(1 + extra);
         let value = self.stack[at].clone();
@@ -274,7 +276,8 @@ impl Interp {
         self.push_list(values, want)
     }
 
-    /// `object.name`, before parentheses: where the object has such a method, it takes the object's place.
+    /// Does `object.name` before parentheses: if the object has such a method, the method replaces the object on the
+    /// stack.
     pub(super) fn method(&mut self, name: &str) -> bool {
         let methods: &[&'static str] = match self.stack.last() {
             Some(Value::Map(_)) => &METHODS,
@@ -290,7 +293,7 @@ impl Interp {
         true
     }
 
-    /// A comma list: one value where one is wanted.
+    /// Pushes a comma list, of which the instruction may want exactly one value.
     fn push_list(&mut self, mut values: Values, want: Want) -> Flow<()> {
         match want {
             Want::First if values.is_empty() => return fail!("invalid number of elements on RHS of assignment"),
@@ -305,7 +308,8 @@ impl Interp {
         Ok(())
     }
 
-    /// The error of a list of other than one value where one is wanted, which names the operator if it comes next.
+    /// Returns the error for a list with no value, or several, where one is wanted. It names the operator that comes
+    /// next.
     fn no_operand(&self, is_empty: bool) -> ScriptError {
         let pc = self.frame().map_or(0, |frame| frame.pc + 1);
         let unary = |sign: &str| format!("unary operator '{sign}' not implemented for 'cs-list' operands");
@@ -324,11 +328,12 @@ impl Interp {
         })
     }
 
-    /// The steps of a path with their subscripts, which lie on the stack from `at` on.
-    pub(super) fn way(&self, path: u32) -> Flow<(Vec<Access>, usize, usize)> {
+    /// Returns the steps of a path with their subscripts, the height of the stack below the subscripts, and the number
+    /// of marks below theirs.
+    pub(super) fn path_steps(&self, path: u32) -> Flow<(Vec<Access>, usize, usize)> {
         let code = self.code().clone();
         let path = &code.paths[path as usize];
-        // Subscripts are counted from the last step back, since marks nest.
+        // Subscripts are counted from the last step backwards, since marks nest.
         let mut end = self.stack.len();
         let mut mark = self.marks.len();
         let mut ranges = Vec::with_capacity(path.len());
@@ -362,12 +367,12 @@ impl Interp {
         Ok((steps, end, mark))
     }
 
-    /// `variable<path> = value`; the value lies below the subscripts.
+    /// Does `variable<path> = value`; the value lies below the subscripts on the stack.
     pub(super) fn store_at(&mut self, slot: Slot, path: u32) -> Flow<()> {
-        self.brings_variable_home(slot)?;
-        let (mut steps, mut at, mut marks) = self.way(path)?;
-        if self.brings_home(self.stack.len() - at.saturating_sub(1))? {
-            (steps, at, marks) = self.way(path)?;
+        self.bring_variable_to_host(slot)?;
+        let (mut steps, mut at, mut marks) = self.path_steps(path)?;
+        if self.bring_to_host(self.stack.len() - at.saturating_sub(1))? {
+            (steps, at, marks) = self.path_steps(path)?;
         }
         let value = match self.stack.get(at.wrapping_sub(1)) {
             Some(Value::Colon) | None => return fail!("value on right hand side of assignment is undefined"),
@@ -377,7 +382,7 @@ impl Interp {
         let kept = if spoils { self.before_part(slot) } else { None };
         let mut target = self.take_slot(slot);
         let in_try = !self.handlers.is_empty();
-        // Only arrays of the runtime are held while they change: nothing else may be copied for it.
+        // Only arrays of the runtime are held while they change. Holding any other value would make the store copy it.
         let before = [&value].into_iter().chain(&target).filter(|v| matches!(v, Value::Lazy(_)) && in_try);
         let before: SmallVec<[Value; 2]> = before.cloned().collect();
         let was_recorded = matches!(target, Some(Value::Lazy(_)));
@@ -399,7 +404,7 @@ impl Interp {
         }
         if let Some(now) = &target {
             self.note_result(&before, now);
-            // Subscripts of the runtime may be at fault, too.
+            // Subscripts that lie on the runtime may be at fault, too.
             let recorded = before.last().filter(|_| was_recorded && self.may_spoil(now));
             if result.is_ok() && (spoils || recorded.is_some()) {
                 self.overwrote(slot, kept.or_else(|| recorded.map(|before| Some(before.clone()))));
@@ -412,12 +417,12 @@ impl Interp {
         Ok(())
     }
 
-    /// `variable<path> = []`.
+    /// Does `variable<path> = []`.
     pub(super) fn delete_at(&mut self, slot: Slot, path: u32) -> Flow<()> {
-        let (steps, at, marks) = self.way(path)?;
+        let (steps, at, marks) = self.path_steps(path)?;
         let held = self.take_slot(slot);
         let was_there = held.is_some();
-        // Of what is not there, nothing can be deleted, and what is left is the empty matrix.
+        // Deleting from a variable without a value leaves the empty matrix.
         let mut target = held.unwrap_or_else(Value::empty);
         let fits = memory::check_operands(&self.env, std::slice::from_ref(&target), 24, false);
         let result = fits.and_then(|()| index::delete(&mut self.env, &mut target, &steps));
@@ -434,9 +439,10 @@ impl Interp {
         Ok(())
     }
 
-    /// What `end` means in the subscripts of an assignment: what lies at the path, or nothing yet.
+    /// Pushes the value that `end` refers to in the subscripts of an assignment: the value at the path, or an empty
+    /// one.
     pub(super) fn base_path(&mut self, slot: Slot, path: u32) -> Flow<()> {
-        let (steps, ..) = self.way(path)?;
+        let (steps, ..) = self.path_steps(path)?;
         let mut value = self.slot_value(slot);
         for step in &steps {
             let Some(base) = value.take() else { break };
@@ -447,7 +453,7 @@ impl Interp {
             };
             value = match found {
                 Ok(value) => value,
-                // What is not there yet has no elements.
+                // A part that does not exist yet has no elements.
                 Err(Stop::Error(_)) => None,
                 Err(stop) => return Err(stop),
             };
@@ -456,7 +462,7 @@ impl Interp {
         Ok(())
     }
 
-    /// `end`: of the innermost list around it that indexes a value.
+    /// Does `end`, for the innermost list around it that indexes a value.
     pub(super) fn end(&mut self, index: u32) -> Flow<()> {
         let code = self.code().clone();
         let lists = &code.ends[index as usize];
@@ -471,12 +477,12 @@ impl Interp {
     }
 }
 
-/// Where the value is read whose only subscript the instruction at `pc` makes.
+/// Returns where the value is read whose only subscript the instruction at `pc` makes.
 pub(super) fn applied_at(code: &Code, pc: usize) -> usize {
     if let Some(Inst::BaseEnd) = code.insts.get(pc + 1) { pc + 2 } else { pc + 1 }
 }
 
-/// Where row `i` and column `j`, which count from 1, lie in a matrix; `None` outside of it.
+/// Returns the position of row `i` and column `j` (from 1) in a matrix; `None` outside of it.
 #[inline(always)]
 fn pair_place(tensor: &Tensor, i: f64, j: f64) -> Option<usize> {
     let (row, column) = (i as usize, j as usize);
@@ -491,7 +497,7 @@ fn is_about_index(error: &ScriptError) -> bool {
     by_subscript && error.message.starts_with("index (")
 }
 
-/// An index error about a variable: `index (5): out of bound 3 …` becomes `x(5): out of bound 3 …`.
+/// Makes an index error name a variable: `index (5): out of bound 3 …` becomes `x(5): out of bound 3 …`.
 fn with_variable(mut error: Box<ScriptError>, name: &str) -> Box<ScriptError> {
     if is_about_index(&error) {
         error.message.replace_range(.."index ".len(), name);

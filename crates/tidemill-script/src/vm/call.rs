@@ -1,9 +1,9 @@
-//! Calls: finding what a name stands for, entering and leaving functions, evaluated text.
+//! Calls: finds the function that a name stands for, enters and leaves functions, and runs evaluated text.
 
 use super::Interp;
-use super::at_home::AtHome;
 use super::exception::quoted;
 use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
+use super::gathered_call::GatheredCall;
 use crate::builtins::system::device;
 use crate::builtins::{self, Builtin, Outcome, Scope, Task, TaskStep};
 use crate::compile::code::{Count, Kind, Slot, Want};
@@ -28,7 +28,7 @@ use std::sync::atomic::Ordering;
 /// Arguments of a call.
 pub(super) type Args = SmallVec<[Value; 4]>;
 
-/// What a name stands for.
+/// The function or script that a name stands for.
 #[derive(Clone)]
 pub enum Callee {
     /// A function of the script or of a function file.
@@ -42,8 +42,8 @@ pub enum Callee {
 }
 
 impl Interp {
-    /// What a name stands for, if it is a function: first the file's own, then those of the folder `private` beside the
-    /// file, then files in the path, then builtins, then the library.
+    /// Finds the function that a name stands for: first among the file's own functions, then in the folder `private`
+    /// beside the file, then in files on the path, then among the builtins, then in the library.
     ///
     /// # Errors
     /// A function file that cannot be read or parsed.
@@ -56,15 +56,16 @@ impl Interp {
         self.lookup_from(name, home.as_ref(), in_library, false)
     }
 
-    /// What a handle of this name stands for, which was made in a text: as [`Interp::lookup`] there.
+    /// Finds the function of a handle: as [`Interp::lookup`] does in the text that made the handle.
     pub fn lookup_named(&mut self, name: &str, source: Option<&Arc<Source>>) -> Flow<Option<Callee>> {
         let Some(home) = source.map(Source::home) else { return self.lookup(name) };
         let in_library = home.origin == Origin::Library;
         self.lookup_from(name, Some(home), in_library, in_library)
     }
 
-    /// What a name stands for in a file; `in_library` sees what only functions of the library call, and
-    /// `language_first` looks among the language's functions before those of the script.
+    /// Finds the function that a name stands for in the file `home`. With `in_library`, it also finds functions that
+    /// only the library may call. With `language_first`, builtins and the library take precedence over the script's
+    /// functions.
     fn lookup_from(
         &mut self,
         name: &str,
@@ -99,7 +100,7 @@ impl Interp {
         self.lookup_new(name)
     }
 
-    /// A function file that was written since the folders were read.
+    /// Finds a function file that was written after the folders were read.
     fn lookup_new(&mut self, name: &str) -> Flow<Option<Callee>> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if !name.chars().all(is_name) {
@@ -111,7 +112,7 @@ impl Interp {
         self.load_file(name, &path).map(Some)
     }
 
-    /// A function of the language.
+    /// Finds a builtin or a function of the library.
     fn lookup_language(&mut self, name: &str, in_library: bool) -> Flow<Option<Callee>> {
         if let Some(builtin) = builtins::find(name) {
             return Ok(Some(Callee::Builtin(builtin)));
@@ -133,7 +134,7 @@ impl Interp {
         self.frame().is_some_and(|f| library::holds(&f.code))
     }
 
-    /// A function of the library, with the functions beside it in its text.
+    /// Loads a function of the library, and the other functions of its text.
     fn load_written(&mut self, written: &'static Written) -> Flow<Callee> {
         let loaded = written.load()?;
         let address = Arc::as_ptr(&loaded.code.source) as usize;
@@ -141,7 +142,7 @@ impl Interp {
         Ok(Callee::User(loaded.code))
     }
 
-    /// A file of a folder `private`, which is read once and seen only by the files beside that folder.
+    /// Reads a file of a folder `private`, once. Only the files beside that folder see it.
     fn load_private(&mut self, path: &Path) -> Flow<Callee> {
         if let Some(callee) = self.privates.get(path) {
             return Ok(callee.clone());
@@ -177,12 +178,12 @@ impl Interp {
         if !file.begins_with_function {
             return Ok(Callee::Script(Arc::new(file)));
         }
-        // Who calls it by its name means its function, whatever else stands behind.
+        // A call by the file's name means its first function, so statements behind the functions are dropped.
         file.body.clear();
         file.is_function_file = true;
         let mut unit = compile::compile(&file, true)?;
         let first = unit.first_function.as_ref().and_then(|f| unit.functions.get(f)).cloned();
-        // The file's name is what its first function is called by, whatever is declared there.
+        // The first function is called by the file's name, whatever name it is declared with.
         let declared = unit.first_function.filter(|name| path.file_stem().is_some_and(|stem| stem != &**name));
         declared.map(|name| unit.functions.remove(&name));
         self.locals.insert(Arc::as_ptr(&source) as usize, unit.functions);
@@ -197,36 +198,36 @@ impl Interp {
         }
     }
 
-    /// Looks for function files in a folder, too: before the others that were added, or after them.
+    /// Adds a folder in which function files are looked for: before the other added folders, or after them.
     pub fn add_folder(&mut self, folder: PathBuf, first: bool) {
         let added = &mut self.env.added;
         added.retain(|other| *other != folder);
         added.insert(if first { 0 } else { added.len() }, folder);
-        self.look_again();
+        self.find_files_again();
     }
 
-    /// Looks for function files in these folders, in place of those that were added before.
+    /// Sets the folders in which function files are looked for, instead of those that were added before.
     pub fn set_folders(&mut self, folders: Vec<PathBuf>) {
         self.env.added = folders;
-        self.look_again();
+        self.find_files_again();
     }
 
-    /// No longer looks for function files in a folder that was added.
+    /// Removes a folder from those in which function files are looked for.
     pub fn remove_folder(&mut self, folder: &Path) {
         self.env.added.retain(|other| other != folder);
-        self.look_again();
+        self.find_files_again();
     }
 
-    /// Names of files are relative to this folder from now on, and the functions in it are found first, instead of
-    /// those of the folder before.
+    /// Makes this the folder to which file names are relative. Functions in it take precedence, and those of the
+    /// previous folder are no longer found.
     pub fn go_to(&mut self, folder: PathBuf) {
         self.env.folder = Some(folder);
-        self.look_again();
+        self.find_files_again();
     }
 
-    /// Finds the function files in the folder that the script has gone to, in its own, and in those that were added.
-    /// What was read from a file that its name no longer stands for is forgotten.
-    fn look_again(&mut self) {
+    /// Reads the names of the function files again: in the folder of `cd`, the script's own, and the added ones.
+    /// Functions whose names now stand for another file, or none, are forgotten.
+    fn find_files_again(&mut self) {
         let mut files = FunctionFiles::default();
         self.env.function_folders().for_each(|folder| add_files(&mut files, folder));
         let before = std::mem::replace(&mut self.files, Arc::new(files));
@@ -241,14 +242,14 @@ impl Interp {
     pub(super) fn outputs_wanted(&self, want: Want) -> usize {
         match want {
             Want::One | Want::First | Want::Further => 1,
-            // The body of an anonymous function gives what its caller asks for.
+            // The body of an anonymous function gives as many outputs as its caller asks for.
             Want::Many(u16::MAX) => self.frame().map_or(1, |f| f.nargout),
             Want::Many(n) => n as usize,
             Want::Targets => self.targets_places(),
         }
     }
 
-    /// Pops arguments and calls the function of a constant's name.
+    /// Pops arguments and calls the function whose name is this constant.
     pub(super) fn call_named(&mut self, name: u32, count: Count, want: Want) -> Flow<()> {
         let name = self.code().consts[name as usize].clone();
         match name.as_bytes().map(std::str::from_utf8) {
@@ -257,8 +258,8 @@ impl Interp {
         }
     }
 
-    /// Pops arguments and calls the function that a name in code stands for: where that is the library's, one of the
-    /// language before one of the script.
+    /// Pops arguments and calls the function that a name in code stands for. In code of the library, functions of the
+    /// language take precedence over those of the script.
     pub(super) fn call_by_name(&mut self, name: &str, count: Count, want: Want) -> Flow<()> {
         let nargout = self.outputs_wanted(want);
         if let Some(nested) = self.nested_function(name) {
@@ -272,7 +273,7 @@ impl Interp {
         }
     }
 
-    /// Pops arguments and the handle below them, and calls that.
+    /// Pops arguments and the handle that lies `below` them, and calls the handle.
     pub(super) fn call_handle(&mut self, function: &Arc<Function>, below: usize, count: Count, want: Want) -> Flow<()> {
         let nargout = self.outputs_wanted(want);
         match &**function {
@@ -288,7 +289,7 @@ impl Interp {
         }
     }
 
-    /// `object.name (args)`: the object takes the place of its method below the arguments.
+    /// Does `object.name (args)`: on the stack, the object replaces its method below the arguments.
     fn call_method(
         &mut self,
         name: &'static str,
@@ -298,7 +299,7 @@ impl Interp {
         want: Want,
         nargout: usize,
     ) -> Flow<()> {
-        // A function of the script that has this name is not the object's.
+        // A function of the script with this name is no method of the object.
         let (Some(builtin), 1) = (builtins::find(name), below) else { return Err(self.undefined(name).into()) };
         let callee = Callee::Builtin(builtin);
         let at = self.stack.len() - self.count(count) - 1;
@@ -312,7 +313,7 @@ impl Interp {
         };
         let result = self.call_operands(callee, 0, counted, want, nargout);
         if let Err(Stop::Need(_)) = &result {
-            // The instruction runs again: all stands as it did.
+            // The instruction will run again, so the stack must be as it was.
             self.stack[at] = method;
             if count == Count::Marked {
                 self.marks.last_mut().into_iter().for_each(|mark| *mark += 1);
@@ -321,7 +322,7 @@ impl Interp {
         result
     }
 
-    /// Arguments leave the stack, and their mark with them: what the call gives belongs where they were.
+    /// Takes the arguments, their mark and the `below` operands under them off the stack.
     fn take_operands(&mut self, below: usize, count: Count) -> Args {
         let at = self.stack.len() - self.count(count);
         self.drop_mark(count);
@@ -336,8 +337,8 @@ impl Interp {
             let args = self.take_operands(below, count);
             return self.invoke(callee, args, returns, nargout);
         };
-        self.brings_home(self.count(count))?;
-        self.scalars_home(self.count(count), false)?;
+        self.bring_to_host(self.count(count))?;
+        self.scalars_to_host(self.count(count), false)?;
         let at = self.stack.len() - self.count(count) - below;
         let mark = if count == Count::Marked { self.marks.pop() } else { None };
         let all: Args = self.stack.drain(at..).collect();
@@ -350,7 +351,7 @@ impl Interp {
         result
     }
 
-    /// The error for a name that nothing has, with names that are close to it.
+    /// Returns the error for a name that stands for nothing, with advice on similar names.
     pub fn undefined(&self, name: &str) -> ScriptError {
         let near = self.here().map_or_else(String::new, |place| {
             let at = place.source.position(place.span.start);
@@ -360,7 +361,7 @@ impl Interp {
         if let Some(why) = super::suggest::missing(name) {
             return error.helped(why);
         }
-        // Also of variables that have ended at their last use.
+        // Variables that have ended at their last use are listed, too.
         let variables = self.slot_names();
         let is_assigned = |slot: usize| self.frame().is_some_and(|frame| self.is_slot_assigned(frame, slot as Slot));
         let known = (variables.iter().enumerate().filter(|(slot, _)| is_assigned(*slot)).map(|(_, name)| &**name))
@@ -412,7 +413,7 @@ impl Interp {
 
     fn invoke(&mut self, callee: Callee, args: Args, returns: Return, nargout: usize) -> Flow<()> {
         match callee {
-            Callee::User(code) => match AtHome::of(&code, &args, nargout) {
+            Callee::User(code) => match GatheredCall::of(&code, &args, nargout) {
                 Some(task) => self.take_outcome(Outcome::Task(Box::new(task)), returns, nargout),
                 None => self.enter(code, None, args, returns, nargout),
             },
@@ -429,12 +430,12 @@ impl Interp {
     fn run_builtin(&mut self, builtin: &'static Builtin, args: &[Value], returns: Return, nargout: usize) -> Flow<()> {
         let listed = matches!(returns, Return::Push(Want::Many(_) | Want::Targets));
         let nargout = builtins::check_call(builtin, args.len(), nargout, listed)?;
-        // Few need no look at the names of functions.
+        // Calls with few elements skip the look at the tables of function names.
         if memory::are_many(args) && !memory::makes_nothing(builtin.name) {
             let each = memory::bytes_made_of_each(builtin.name);
             memory::check_operands(&self.env, args, each, memory::stays_small(builtin.name))?;
         }
-        let mut outcome = self.noted(|interp| builtin.call(interp, args, nargout))?;
+        let mut outcome = self.with_snapshot(|interp| builtin.call(interp, args, nargout))?;
         if self.env.has_pinned.load(Ordering::Relaxed)
             && let Outcome::Values(values) = &mut outcome
             && device::stays_on_device(builtin)
@@ -459,7 +460,7 @@ impl Interp {
                         self.give_task(values);
                         Ok(())
                     }
-                    Return::Nobody | Return::Session => Ok(()),
+                    Return::Discard | Return::Session => Ok(()),
                 }
             }
             Outcome::Task(task) => {
@@ -487,7 +488,8 @@ impl Interp {
             }
             Outcome::Assign { name, value, scope } => {
                 self.assign_in(scope, &name, value)?;
-                // The frames' variables may have moved: the loop over instructions has to look again.
+                // The frames' variables may have moved. Pushing a frame makes the instruction loop read their places
+                // again.
                 let heights = self.heights();
                 let task: Box<dyn Task> = Box::new(Nothing);
                 self.frames.push(Activation::Task(TaskFrame { task, last: None, heights, returns, nargout }));
@@ -496,8 +498,8 @@ impl Interp {
         }
     }
 
-    /// A text with what runs where it fails, compiled for the variables that it sees. A text that cannot be read has
-    /// failed before it began.
+    /// Compiles an evaluated text, and the text of its error handler, for the variables that they see. If the text
+    /// cannot be parsed, only the handler is compiled.
     fn evaluated(
         &mut self,
         text: String,
@@ -539,11 +541,11 @@ impl Interp {
         Ok(())
     }
 
-    /// A script's statements as the outermost frame.
+    /// Pushes a script's statements as the outermost frame.
     pub(super) fn push_script(&mut self, code: Arc<Code>) {
         let variables = self.variables.len();
         self.variables.resize(variables + code.names.len(), Variable::Undefined);
-        let frame = self.new_frame(code, variables, 0, 0, Return::Nobody);
+        let frame = self.new_frame(code, variables, 0, 0, Return::Discard);
         self.frames.push(Activation::Code(frame));
     }
 
@@ -566,8 +568,8 @@ impl Interp {
         }
     }
 
-    /// Enters a function. `nest`: of a nested function, and of an anonymous one that calls such, the shared variables
-    /// around it.
+    /// Enters a function. `nest` holds the shared variables around a nested function, or around an anonymous function
+    /// that calls nested ones.
     fn enter(
         &mut self,
         code: Arc<Code>,
@@ -638,11 +640,11 @@ impl Interp {
 
     /// Enters a text of a session.
     pub(super) fn enter_text(&mut self, unit: compile::Unit) {
-        // Depth cannot be exceeded: the session's frame is the only one.
+        // The depth cannot be exceeded, since the session's frame is the only one.
         let _ = self.enter_eval(unit, Scope::Here, Return::Session, 0);
     }
 
-    /// The innermost frame's code has ended: its outputs go to whom they belong.
+    /// Ends the innermost frame, and delivers its outputs to its caller.
     pub(super) fn return_from_frame(&mut self) -> Flow<()> {
         let Some(Activation::Code(frame)) = self.frames.last() else { return Ok(()) };
         let (code, returns, nargout) = (frame.code.clone(), frame.returns, frame.nargout);
@@ -654,7 +656,7 @@ impl Interp {
             Kind::Eval if self.marks.len() > heights.marks => self.above_mark(heights.marks),
             Kind::Eval | Kind::Script => Values::new(),
         };
-        if returns == Return::Nobody {
+        if returns == Return::Discard {
             self.workspace = self.variables();
         }
         let text = captured.then(|| self.end_capture());
@@ -680,8 +682,8 @@ impl Interp {
         std::mem::take(&mut captured.lock().out)
     }
 
-    /// The values of a function's outputs: as many as are asked for, at least one if it is set. Where they are
-    /// assigned, one that is not set leaves its place empty (a colon): nobody may want it (`~`).
+    /// Returns the values of a function's outputs: `nargout` of them, and one more than none if the first is set. If
+    /// the outputs are assigned to a list, an output that is not set becomes a colon, since its target may be `~`.
     fn outputs(&mut self, code: &Arc<Code>, variables: usize, nargout: usize, returns: Return) -> Flow<Values> {
         let mut values = Values::new();
         self.unset.clear();
@@ -712,8 +714,8 @@ impl Interp {
         Ok(values)
     }
 
-    /// Fails where the function that was called last did not set an output that somebody wants, before any of them is
-    /// assigned; `ignored` says who wants none, by numbers from 0.
+    /// Fails if the last call left an output unset that is assigned, before any of them is assigned. `ignored` tells
+    /// which outputs, from 0 on, go to a `~`.
     pub(super) fn all_set(&mut self, ignored: impl Fn(usize) -> bool) -> Flow<()> {
         match std::mem::take(&mut self.unset).into_iter().find(|(i, _)| !ignored(*i)) {
             Some((_, error)) => Err(error.into()),
@@ -721,7 +723,7 @@ impl Interp {
         }
     }
 
-    /// The innermost frame goes, with all that is its own.
+    /// Drops the innermost frame, and all that belongs to it.
     pub(super) fn drop_frame(&mut self) {
         while self.captures.last().is_some_and(|c| c.0 >= self.frames.len()) {
             self.end_capture();
@@ -738,7 +740,7 @@ impl Interp {
         }
     }
 
-    /// A call's outputs reach the frame that is now innermost.
+    /// Passes the outputs of a call to the frame that is now innermost.
     pub(super) fn deliver(&mut self, mut values: Values, returns: Return, nargout: usize) -> Flow<()> {
         values.truncate(nargout.max(1));
         match returns {
@@ -752,7 +754,7 @@ impl Interp {
                 return fail!("some elements undefined in return list");
             }
             Return::Task => self.give_task(values),
-            Return::Nobody | Return::Session => {}
+            Return::Discard | Return::Session => {}
         }
         Ok(())
     }
@@ -763,12 +765,12 @@ impl Interp {
     }
 }
 
-/// The error of the `n`th value (from 1) of a list that is assigned and not there.
+/// Returns the error for value `n` (from 1) of a list that is assigned but lacks this value.
 pub(super) fn missing(n: usize) -> ScriptError {
     ScriptError::new(format!("element number {n} undefined in return list"))
 }
 
-/// The error of an output that its function did not set, with the place that names it.
+/// Returns the error for an output that its function did not set, with the place that declares it.
 fn unset_output(code: &Code, i: usize, slot: Slot) -> ScriptError {
     let near = code.output_spans.get(i).map_or_else(String::new, |span| {
         let at = code.source.position(span.start);
@@ -777,7 +779,7 @@ fn unset_output(code: &Code, i: usize, slot: Slot) -> ScriptError {
     ScriptError::with_id("Octave:undefined-function", format!("'{}' undefined{near}", code.names[slot as usize]))
 }
 
-/// A task that has nothing to do.
+/// A task that does nothing.
 struct Nothing;
 
 impl Task for Nothing {

@@ -1,4 +1,4 @@
-//! Loops, `switch`, and errors that are caught.
+//! Loops, `switch`, and caught errors.
 
 use super::exception::error_value;
 use super::frame::{Activation, Caught, Handler, Heights, Iteration, Variable};
@@ -12,7 +12,7 @@ use crate::value::{CellArray, Class, Data, Dims, Lazy, Tensor, Value, lazy};
 use std::sync::Arc;
 
 impl Interp {
-    /// A loop over a row that is not made, if its parts are doubles.
+    /// Begins a loop over a range of doubles, which is not made into an array.
     pub(super) fn for_range(&mut self, step: bool) -> Flow<()> {
         let n = self.stack.len();
         let parts = if step { 3 } else { 2 };
@@ -35,8 +35,9 @@ impl Interp {
                 let row = match self.env.take_awaited() {
                     Some(row) => row,
                     None => match ops::range(&mut self.env, &start, step.then_some(&middle), &stop)? {
-                        // It is awaited as a value: the instruction would record it anew.
-                        Value::Lazy(row) => return Err(Stop::Need(Need::Future(Box::pin(at_home(row))))),
+                        // The array is awaited as a value, since the instruction would record it anew when it runs
+                        // again.
+                        Value::Lazy(row) => return Err(Stop::Need(Need::Future(Box::pin(gathered(row))))),
                         row => row,
                     },
                 };
@@ -91,7 +92,8 @@ impl Interp {
         })
     }
 
-    /// The next number of a loop over doubles, into its variable; false for any other loop, and at the end.
+    /// Puts the next number of a loop over doubles into its variable. Returns `false` for any other loop, and at the
+    /// end.
     #[inline(always)]
     pub(super) fn next_number(&mut self, variable: usize) -> bool {
         let x = match self.iterations.last_mut() {
@@ -155,7 +157,7 @@ impl Interp {
         })
     }
 
-    /// What a loop that never ran leaves in its variable: the empty value that it was to run over.
+    /// Returns the value that a loop without iterations leaves in its variable: the empty value that it looped over.
     pub(super) fn nothing_to_loop_over(&self) -> Option<Value> {
         match self.iterations.last()? {
             Iteration::Range { span: None, .. } => {
@@ -167,18 +169,19 @@ impl Interp {
         }
     }
 
-    /// A case's value on the stack becomes whether it fits the subject below it.
+    /// Replaces a case's value on the stack by whether it matches the subject below it.
     pub(super) fn case_matches(&mut self) -> Flow<()> {
         let n = self.stack.len();
         let (subject, case) = (self.stack[n - 2].clone(), self.stack[n - 1].clone());
         self.env.host_all([&subject, &case])?;
-        // From here on all is compared in host memory: an array that was recorded would have to be awaited every time.
-        let (subject, case) = (self.at_home(subject)?, self.at_home(case)?);
+        // All comparisons are done in host memory. The result of a recorded comparison would have to be awaited each
+        // time.
+        let (subject, case) = (self.on_host(subject)?, self.on_host(case)?);
         let fits = match &case {
             Value::Cell(cell) => {
                 let mut any = false;
                 for item in &cell.items {
-                    let item = self.at_home(item.clone())?;
+                    let item = self.on_host(item.clone())?;
                     any = any || self.fits(&subject, &item)?;
                 }
                 any
@@ -189,8 +192,8 @@ impl Interp {
         Ok(())
     }
 
-    /// An array of the runtime, which was awaited, as one in host memory.
-    fn at_home(&self, value: Value) -> Flow<Value> {
+    /// Returns an array of the runtime that was awaited as a host array; any other value unchanged.
+    fn on_host(&self, value: Value) -> Flow<Value> {
         match value {
             Value::Lazy(_) => Ok(Value::Tensor(self.env.host(&value)?)),
             other => Ok(other),
@@ -203,7 +206,7 @@ impl Interp {
             (Some(a), Some(b)) => return Ok(a == b),
             (Some(_), None) if !is_array(case) => return Ok(false),
             (None, Some(_)) if !is_array(subject) => return Ok(false),
-            // A text beside numbers is the numbers of its letters.
+            // A text beside numbers counts as the numbers of its characters.
             _ => {}
         }
         if subject.is_empty() || case.is_empty() {
@@ -217,7 +220,7 @@ impl Interp {
             return Ok(false);
         }
         if !is_array(subject) || !is_array(case) {
-            // There is no such comparison: the operator says so.
+            // These values cannot be compared, and the operator returns the error that says so.
             let equal = ops::binary(&mut self.env, crate::syntax::ast::BinaryOp::Eq, subject, case)?;
             return ops::truth(&mut self.env, &equal);
         }
@@ -241,7 +244,7 @@ impl Interp {
         }
     }
 
-    /// VM-3: what lies above goes.
+    /// VM-3: drops everything above these heights.
     pub(super) fn cut(&mut self, heights: Heights) {
         self.stack.truncate(heights.stack);
         self.iterations.truncate(heights.iterations);
@@ -265,7 +268,7 @@ impl Interp {
         self.handlers.push(Handler { frame: self.frames.len() - 1, pc, heights, since, held, guard });
     }
 
-    /// The end of what is tried: faults of what was recorded in it are its own.
+    /// Ends the body of a `try`. With `check`, it awaits the faults of all arrays that the body recorded.
     pub(super) fn try_end(&mut self, check: bool) -> Flow<()> {
         let Some(since) = self.handlers.last().map(|h| h.since) else { return Ok(()) };
         if check && self.env.take_awaited().is_none() {
@@ -283,7 +286,7 @@ impl Interp {
         Ok(())
     }
 
-    /// An error leaves its instruction: to the innermost try or task that takes it, or out of the script.
+    /// Unwinds an error: to the innermost `try` or task that takes it, or out of the script.
     pub(super) fn unwind(&mut self, mut error: ScriptError) -> Result<(), End> {
         self.env.awaited.clear();
         self.blame_record(&mut error);
@@ -297,23 +300,24 @@ impl Interp {
         self.leave(Some(error))
     }
 
-    /// An interrupt leaves its instruction: to the innermost cleanup, or out of the script.
+    /// Unwinds an interrupt: to the innermost cleanup, or out of the script.
     pub(super) fn unwind_interrupted(&mut self) -> Result<(), End> {
         self.env.awaited.clear();
         self.heed_interrupts();
-        // A builtin that looks at its session between two pieces of its work says only that it was interrupted.
+        // A builtin that checks its session between two pieces of its work reports only an interrupt, so the session is
+        // checked here.
         self.loses_session();
         if self.stops_for_good() {
             self.abandon_all();
             return Err(End::Interrupted);
         }
-        // Before guards go with what they guard.
+        // This must begin before unwinding drops the guards of the cleanups.
         self.cleaning.get_or_insert_with(|| Guard::of(&self.interrupt, Some(&self.guards)));
         self.leave(None)
     }
 
-    /// Frames go, up to what takes what leaves: a try or a task an error, only cleanup an interrupt, where there is no
-    /// error. Where nothing takes it, it ends the script.
+    /// Drops frames up to the one that takes the error, or the interrupt if there is no error. A `try` or a task takes
+    /// an error; only a cleanup takes an interrupt. If no frame takes it, it ends the script.
     fn leave(&mut self, mut error: Option<ScriptError>) -> Result<(), End> {
         loop {
             let depth = self.frames.len();
@@ -354,8 +358,8 @@ impl Interp {
         }
     }
 
-    /// Whether what leaves the innermost frame, or the cleanups in it that began after `held` others, leaves one that
-    /// an interrupt runs.
+    /// Whether an error that leaves the innermost frame, or the cleanups in it beyond the first `held`, leaves a
+    /// cleanup that an interrupt runs.
     fn leaves_interrupted(&self, held: usize) -> bool {
         match self.frames.last() {
             Some(Activation::Code(frame)) => frame.held.iter().skip(held).any(|h| matches!(h, Caught::Interrupt)),
@@ -363,8 +367,8 @@ impl Interp {
         }
     }
 
-    /// An error ends a cleanup that an interrupt runs: the interrupt goes on, and the error is a warning, or, where
-    /// nothing is left to run, what the script ends with.
+    /// Handles an error that ends a cleanup which an interrupt runs. The interrupt continues and the error becomes a
+    /// warning; but if nothing is left to run, the script ends with the error.
     fn interrupted_by(&mut self, error: ScriptError) -> Result<(), End> {
         if self.unwind_interrupted().is_err() {
             return Err(End::Failed(Box::new(error)));
@@ -373,7 +377,7 @@ impl Interp {
         Ok(())
     }
 
-    /// The error that would end the script once the cleanup that runs had: nothing further out catches it.
+    /// Returns the error with which the script would end after the present cleanup, as no `try` further out catches it.
     pub(super) fn error_behind_cleanup(&self) -> Option<Box<ScriptError>> {
         let mut behind = None;
         for (n, activation) in self.frames.iter().enumerate() {
@@ -384,7 +388,7 @@ impl Interp {
             };
             let catch = self.handlers.iter().find(|handler| handler.frame == n && handler.guard.is_none());
             let is_next = matches!(frame.code.insts.get(frame.pc), Some(Inst::HoldError));
-            // What began within a try is caught by it.
+            // Errors of cleanups that began within a `try` are caught by it.
             let held = frame.held.iter().take(catch.map_or(usize::MAX, |catch| catch.held));
             let next = frame.caught.iter().filter(|_| is_next && catch.is_none());
             for caught in held.chain(next) {
@@ -399,17 +403,17 @@ impl Interp {
         behind.cloned().map(Box::new)
     }
 
-    /// Forgets the interrupts that came.
+    /// Marks all interrupts so far as handled.
     pub fn heed_interrupts(&mut self) {
         self.env.halt.heed();
     }
 
-    /// Whether one came that was not heeded.
+    /// Whether an interrupt came that was not handled yet.
     pub fn is_interrupted(&self) -> bool {
         self.env.halt.is_due()
     }
 
-    /// The error that was caught, as `err`.
+    /// Stores the caught error in the variable of `catch err`.
     pub(super) fn caught(&mut self, slot: Option<Slot>) {
         let caught = self.frame_mut().and_then(|f| f.caught.take());
         if let (Some(Caught::Error(error)), Some(slot)) = (caught, slot) {
@@ -434,14 +438,14 @@ impl Interp {
     }
 }
 
-/// An array of the runtime in host memory.
-async fn at_home(lazy: Arc<Lazy>) -> Result<Value, ScriptError> {
+/// Gathers an array of the runtime to host memory.
+async fn gathered(lazy: Arc<Lazy>) -> Result<Value, ScriptError> {
     lazy::fetch(std::slice::from_ref(&lazy)).await?;
-    let home = lazy.host.get().cloned();
-    Ok(home.map_or(Value::Lazy(lazy), Value::Tensor))
+    let host = lazy.host.get().cloned();
+    Ok(host.map_or(Value::Lazy(lazy), Value::Tensor))
 }
 
-/// An array of more than two dimensions as a matrix with the same columns.
+/// Returns an array of more than two dimensions as a matrix with the same columns.
 fn flat_columns(value: &Value) -> Value {
     let dims = value.dims();
     let flat = Dims::new(&[dims.rows(), dims.elements().checked_div(dims.rows()).unwrap_or(0)]);

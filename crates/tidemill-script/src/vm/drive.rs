@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tidemill::frontend;
 
-/// Where the machine stood when it asked for something.
+/// The place of the machine when it asked for something.
 #[derive(Clone, Copy, PartialEq)]
 struct Standing {
     frames: usize,
@@ -22,25 +22,25 @@ struct Standing {
     pc: usize,
 }
 
-/// What an instruction that asks again and again was told (VM-4).
+/// The answers that an instruction was given while it asked again and again (VM-4).
 #[derive(Default)]
 struct Asked {
-    /// Where it stood, and how many steps had been taken.
+    /// Where the machine was when it last asked, and how many steps it had taken.
     last: Option<(Standing, u64)>,
-    /// Of the arrays that it makes itself, by their places in the order.
+    /// Known values of the arrays that the instruction itself makes, by their numbers in the order of making.
     known: Vec<(u64, Known)>,
-    /// What its futures gave, in order.
+    /// The results of the instruction's futures, in order.
     answers: VecDeque<Value>,
-    /// How often it has asked without getting on.
+    /// How often the instruction has asked without making progress.
     times: u32,
 }
 
-/// So often an instruction may ask before it counts as one that never ends.
+/// After this many requests, an instruction counts as one that never ends.
 const ASKS_MAX: u32 = 1 << 16;
 
 impl Asked {
-    /// The arrays among those asked for that the instruction made itself, by their places, where it has just begun
-    /// again.
+    /// Returns those of the needed arrays that the instruction made itself, by their numbers, if the instruction has
+    /// just run again.
     fn own(
         &mut self,
         standing: Standing,
@@ -48,7 +48,7 @@ impl Asked {
         need: &Need,
         made: std::ops::Range<u64>,
     ) -> Vec<(u64, Arc<Lazy>)> {
-        // One step since it last asked, at the same place: nothing else has run.
+        // If only one step was taken since the last request, at the same place, then nothing else has run.
         let again = self.last.is_some_and(|(place, before)| place == standing && before + 1 == steps);
         if !again {
             *self = Asked::default();
@@ -65,11 +65,12 @@ impl Asked {
     }
 }
 
-/// Runs what [`Interp::begin`] set up to its end. Where it records more than the ring has room for, it awaits room.
+/// Runs the code that [`Interp::begin`] set up to its end. If it records more than the ring has room for, it awaits
+/// room.
 pub async fn drive(interp: &mut Interp) -> End {
     let account = interp.env.account.clone();
     let mut run = pin!(driven(interp));
-    // What it awaits records as well: its gathers; and what they bring is the script's.
+    // Awaiting records, too: the gathers. The host arrays that it brings count as the script's memory.
     let poll = |context: &mut Context<'_>| frontend::unheld(|| counted_on(&account, || run.as_mut().poll(context)));
     std::future::poll_fn(poll).await
 }
@@ -78,7 +79,7 @@ async fn driven(interp: &mut Interp) -> End {
     let mut asked = Asked::default();
     loop {
         let begin = made::upcoming();
-        // It is told again all that it was told: then it runs as it did before, and further.
+        // The instruction gets all earlier answers again, so it runs as before, and then further.
         interp.env.awaited = asked.answers.clone();
         interp.went_on = interp.steps;
         let (need, is_between) = match made::with_known(&asked.known, || interp.slice()) {
@@ -101,7 +102,7 @@ async fn driven(interp: &mut Interp) -> End {
             }
             Slice::Need(need) => (need, false),
         };
-        // What is awaited between two instructions is for neither.
+        // An answer that was awaited between two instructions belongs to neither.
         let own = match is_between {
             true => Vec::new(),
             false => asked.own(interp.standing(), interp.steps, &need, begin..made::upcoming()),
@@ -113,11 +114,11 @@ async fn driven(interp: &mut Interp) -> End {
         }
         match &need {
             Need::Host(arrays) => interp.env.waited_for(arrays),
-            // What a future waits for is not known here: a pause, or something large.
+            // The size of what a future waits for is not known here: it may be a pause, or something large.
             Need::Future(_) | Need::Materialised(_) | Need::Yield => {}
         }
         let is_stuck = asked.times > ASKS_MAX;
-        // What comes home takes memory there.
+        // Arrays that are gathered take host memory.
         let fits = match &need {
             Need::Host(arrays) => interp.env.account.holds(bytes_missing(arrays)),
             _ => true,
@@ -171,7 +172,7 @@ impl Interp {
     }
 }
 
-/// Prints the plans of what is about to be awaited.
+/// Prints the execution plans of arrays that are about to be awaited.
 async fn explain(interp: &mut Interp, arrays: &[Arc<Lazy>]) {
     for lazy in arrays {
         if let Ok(text) = lazy.array.explain().await {
@@ -180,7 +181,7 @@ async fn explain(interp: &mut Interp, arrays: &[Arc<Lazy>]) {
     }
 }
 
-/// Lets other tasks of the executor run, whichever it is.
+/// Lets other tasks run, on any executor.
 async fn yield_once() {
     let mut yielded = false;
     std::future::poll_fn(|context| {
@@ -193,7 +194,7 @@ async fn yield_once() {
     .await;
 }
 
-/// Bytes that these arrays will take on the host, of those that count.
+/// Returns the bytes that these arrays will take on the host. Small arrays do not count.
 fn bytes_missing(arrays: &[Arc<Lazy>]) -> usize {
     let missing = arrays.iter().filter(|lazy| lazy.host.get().is_none());
     let bytes = missing.map(|lazy| lazy.dims.elements().saturating_mul(lazy.class.bytes()));
@@ -220,7 +221,7 @@ mod tests {
     use crate::vm::frame::{Activation, Return, TaskFrame};
     use futures::executor::block_on;
 
-    /// Records three arrays and reads each of them before the next, as no step should.
+    /// Records three arrays and reads each of them before the next, which no real instruction should do.
     struct RecordsAndReads {
         runs: u32,
     }
@@ -233,7 +234,7 @@ mod tests {
             let mut sum = 0.0;
             for k in 1..=3 {
                 let array = env.session.full(k as f64, [100, 100]);
-                // Its values depend on what was read before: a place that is taken for another shows.
+                // The values depend on what was read before, so mixing up two places would show.
                 let lazy = Lazy::new(array + sum, Class::Double, false, false)?.value();
                 sum = env.host(&lazy)?.data.f64_at(7);
             }
@@ -242,7 +243,7 @@ mod tests {
         }
     }
 
-    /// Asks for something that is made for it, then for what it records, then again.
+    /// Asks for a value that it just made, then for an array that it records, then again.
     struct AsksInTurn;
 
     impl Task for AsksInTurn {
@@ -268,7 +269,7 @@ mod tests {
         let mut interp = Interp::new(env);
         interp.begin_session();
         let heights = interp.heights();
-        let returns = Return::Nobody;
+        let returns = Return::Discard;
         interp.frames.push(Activation::Task(TaskFrame { task, last: None, heights, returns, nargout: 0 }));
         assert!(matches!(block_on(drive(&mut interp)), End::Done));
         let out = printed.lock().out.clone();

@@ -1,34 +1,34 @@
-//! How a run ends, also where what cleans up after it ends in another way.
+//! How a run ends, including runs whose cleanup ends differently from the script.
 
 use crate::error::ScriptError;
 
 /// How a script ended.
 #[derive(Debug, Default)]
 pub enum End {
-    /// By its last statement.
+    /// Its last statement ended.
     #[default]
     Done,
-    /// By `exit (status)`.
+    /// It called `exit (status)`.
     Exit {
-        /// What it asked for.
+        /// The status.
         status: i32,
-        /// The error that had ended the script before, where it is what cleans up after it that called `exit`.
+        /// The error that was ending the script when its cleanup called `exit`.
         after: Option<Box<ScriptError>>,
     },
-    /// By an interrupt.
+    /// An interrupt ended it.
     Interrupted,
-    /// By an error that it did not catch.
+    /// An error ended it that it did not catch.
     Failed(Box<ScriptError>),
 }
 
 impl End {
-    /// By what left its last frame: an error, or an interrupt where there is none.
+    /// Returns the end of a script whose last frame was left by this error, or by an interrupt if there is none.
     pub(super) fn by(error: Option<ScriptError>) -> End {
         error.map_or(End::Interrupted, |error| End::Failed(Box::new(error)))
     }
 
-    /// The end of what ended so before what cleans up after it came to a `later` end: an error is told whatever comes,
-    /// a status that was asked for stands, and so does the interrupt where what it left to clean up only runs through.
+    /// Combines the script's end with the `later` end of its cleanup. An error is always reported, and an exit status
+    /// stays. An interrupt stays if the cleanup ran to its end.
     pub(crate) fn then(self, later: End) -> End {
         match (self, later) {
             (end, End::Done) | (end @ (End::Failed(_) | End::Exit { .. }), End::Interrupted) => end,

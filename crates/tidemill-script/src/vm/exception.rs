@@ -1,5 +1,5 @@
-//! What an error tells of the calls that were open: their names as Octave gives them, and the object that a `catch`
-//! takes.
+//! Makes the parts of an error that a script sees: the names of the open calls, as Octave gives them, and the object
+//! that a `catch` gets.
 
 use super::Interp;
 use super::frame::Activation;
@@ -9,7 +9,7 @@ use crate::value::{Dims, StructArray, Value};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The most open calls that an error tells of: all, but where `recursion_max` is raised.
+/// The most open calls that an error lists. Only a raised `recursion_max` allows more.
 const CALLS_MAX: usize = 512;
 
 impl Interp {
@@ -22,7 +22,8 @@ impl Interp {
         frames.map(|f| Call { function: self.full_name(&f.code), place: self.place_of(f) }).take(CALLS_MAX).collect()
     }
 
-    /// The name of a function as errors tell it: behind its file's, where it is not that file's own (`deep>mid`).
+    /// Returns a function's name as errors tell it. Other functions than a file's first follow the file's name
+    /// (`deep>mid`).
     fn full_name(&self, code: &Arc<Code>) -> String {
         if !code.text.is_empty() {
             return "@<anonymous>".into();
@@ -33,12 +34,12 @@ impl Interp {
     }
 }
 
-/// The error of an evaluated text, or of a file, that cannot be read, as Octave words it: the line, and a mark below the
-/// place. What was expected there becomes advice.
+/// Words the syntax error of an evaluated text or a file as Octave does: the line, and a mark below the place. The
+/// parser's expectation becomes advice.
 pub(super) fn quoted(error: ScriptError) -> ScriptError {
     let (Some(place), Some(reason)) = (&error.place, error.message.strip_prefix("parse error: ")) else { return error };
     let text = place.source.text.as_str();
-    // The last letter of what was found there is marked; of a text that ends too early, the last of all.
+    // The mark stands below the last character of the unexpected token, or of the text if it ends too early.
     let last = text.trim_end().char_indices().next_back().map_or(0, |(at, _)| at);
     let at = place.source.floor_char_boundary(place.span.end.max(place.span.start + 1) as usize - 1).min(last);
     let begin = text[..at].rfind('\n').map_or(0, |end| end + 1);
@@ -58,13 +59,13 @@ pub(super) fn quoted(error: ScriptError) -> ScriptError {
     ScriptError { message, help, ..error }
 }
 
-/// An error as an object that behaves as a struct: `message`, `identifier`, `stack`.
+/// Returns an error as an object that behaves like a struct: `message`, `identifier`, `stack`.
 pub fn error_value(error: &ScriptError) -> Value {
     let mut object = StructArray::scalar();
     object.class = Some("MException");
     object.set("message", error.message.as_str());
     object.set("identifier", error.identifier.as_str());
-    // A text given to `eval`, or typed, is no call; a script goes by its file.
+    // The stack does not list texts of `eval` or of a prompt. It lists a script by its file name.
     let calls = error.stack.iter().filter(|call| !call.function.is_empty() || !call.place.source.is_given());
     let mut columns: [Vec<Value>; 4] = Default::default();
     for call in calls {

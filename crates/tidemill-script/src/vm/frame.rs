@@ -1,4 +1,4 @@
-//! What the machine keeps for a call, a loop and a try.
+//! The machine's state for calls, loops and tries.
 
 use crate::builtins::Task;
 use crate::compile::Code;
@@ -15,27 +15,27 @@ use std::sync::Arc;
 /// A variable of a frame.
 #[derive(Clone, Debug, Default)]
 pub enum Variable {
-    /// Without a value.
+    /// It has no value.
     #[default]
     Undefined,
-    /// With its value.
+    /// It has this value.
     Value(Value),
-    /// A global or persistent, by its number.
+    /// A global or persistent variable, by its number.
     Static(u32),
-    /// One that other functions of its file see, too: nested ones, and those around them.
+    /// A variable that other functions of its file share: nested functions, and those around them.
     Shared(Shared),
 }
 
 /// A call in progress.
 pub(super) enum Activation {
-    /// Of compiled code.
+    /// A call of compiled code.
     Code(Frame),
-    /// Of a builtin that calls functions.
+    /// A call of a builtin that calls functions.
     Task(TaskFrame),
 }
 
 impl Activation {
-    /// Where it begins.
+    /// The heights of the machine's stacks where this call begins.
     pub fn heights(&self) -> Heights {
         match self {
             Activation::Code(frame) => frame.heights,
@@ -44,20 +44,20 @@ impl Activation {
     }
 }
 
-/// What becomes of a call's outputs.
+/// Where a call's outputs go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Return {
     /// They are pushed for the caller's instruction.
     Push(Want),
     /// They go to the task below.
     Task,
-    /// Nobody takes them: the outermost frame.
-    Nobody,
-    /// Nobody takes them, and the machine stops: a text of a session.
+    /// Nowhere: this is the outermost frame.
+    Discard,
+    /// Nowhere, and the machine stops: this is a text of a session.
     Session,
 }
 
-/// Heights of the machine's stacks where a frame begins.
+/// The heights of the machine's stacks at one point.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Heights {
     pub stack: usize,
@@ -72,65 +72,65 @@ pub(super) struct Heights {
 /// A call of compiled code.
 pub(super) struct Frame {
     pub code: Arc<Code>,
-    /// The next instruction.
+    /// The index of the current instruction.
     pub pc: usize,
-    /// Where its variables begin.
+    /// The index of its first variable.
     pub variables: usize,
     pub heights: Heights,
     pub nargin: usize,
     pub nargout: usize,
     pub returns: Return,
-    /// Names of variables that evaluated text added, after the code's own.
+    /// Names of variables that evaluated text added behind the code's own.
     pub extra: Vec<Name>,
-    /// What a handler is about to take.
+    /// The error or interrupt that a handler is about to take.
     pub caught: Option<Caught>,
-    /// What waits for its cleanup to end.
+    /// Errors and interrupts that continue once their cleanups have ended.
     pub held: Vec<Caught>,
-    /// Of an anonymous function, what it captured.
+    /// For an anonymous function: its captured variables.
     pub closure: Option<Arc<Closure>>,
-    /// The shared variables, and by them the nested functions, that the code sees.
+    /// The shared variables that the code sees, and with them its nested functions.
     pub nest: Option<Arc<Nest>>,
-    /// Whether it runs in the variables of the frame below (`eval`).
+    /// Whether the code runs in the variables of the frame below (`eval`).
     pub shares: bool,
-    /// Whether it only holds the variables of a session's texts.
+    /// Whether the frame only holds the variables of a session's texts.
     pub is_session: bool,
 }
 
 /// A call of a task.
 pub(super) struct TaskFrame {
     pub task: Box<dyn Task>,
-    /// What its last call gave; `None` at the first step, or while a call runs.
+    /// The result of its last call; `None` at the first step, or while a call runs.
     pub last: Option<Result<crate::index::Values, ScriptError>>,
     pub heights: Heights,
     pub returns: Return,
     pub nargout: usize,
 }
 
-/// What a handler takes.
+/// The error or interrupt that a handler takes.
 pub(super) enum Caught {
     Error(ScriptError),
-    /// Only where what follows is cleanup.
+    /// Taken only by a handler that is a cleanup.
     Interrupt,
 }
 
 /// An open try.
 pub(super) struct Handler {
-    /// Its frame's number.
+    /// The index of its frame.
     pub frame: usize,
-    /// Where it goes on.
+    /// The instruction at which the frame goes on.
     pub pc: usize,
     pub heights: Heights,
-    /// The number of the first suspect that is its own.
+    /// The number of the first suspect that was made within this try.
     pub since: u64,
-    /// Cleanups of its frame that hold an error and began before it.
+    /// The number of entries in the frame's `held` when this try began.
     pub held: usize,
-    /// Where it is cleanup, which an interrupt waits for.
+    /// Set if this is a cleanup, for which an interrupt waits.
     pub guard: Option<Guard>,
 }
 
 /// A loop in progress.
 pub(super) enum Iteration {
-    /// Over a row of doubles that was never made; nothing where it is empty.
+    /// Over a range of doubles that is not made into an array; `None` if the range is empty.
     Range { span: Option<Span>, next: usize },
     /// Over the elements of a row of doubles.
     Row { data: Value, next: usize, count: usize },

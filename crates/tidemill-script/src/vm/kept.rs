@@ -1,7 +1,9 @@
-//! What outlives a step that does not end: a session's variables, noted before every step that may take long.
+//! Keeps a session's variables in case one of its steps does not end: a snapshot is taken before every step that may
+//! take long.
 //!
-//! In: the machine, where such a step begins. Out: another machine, with the session as it stood there. Must hold: a
-//! note ends with its step, since a store into an array that a note holds, too, would have to copy it.
+//! In: the machine, when such a step begins. Out: another machine, with the session as it was then. Must hold: a
+//! snapshot ends with its step. Otherwise a store into an array that the snapshot holds, too, would have to copy the
+//! array.
 
 use super::frame::{Activation, Variable};
 use super::{Code, Interp};
@@ -18,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tidemill::Session;
 
-/// A session that is kept while a text of it runs: what was known when the text began, and the note.
+/// A session that is kept while one of its texts runs: its state when the text began, and the snapshot.
 pub struct Kept {
     session: Session,
     options: Options,
@@ -30,14 +32,14 @@ pub struct Kept {
     functions: FxHashMap<Name, Arc<Code>>,
     files: Arc<FunctionFiles>,
     locals: FxHashMap<usize, FxHashMap<Name, Arc<Code>>>,
-    /// Of objects that the text makes, too.
+    /// The cleanup objects of the session, including those that the text makes.
     due: Arc<Due>,
     guards: Arc<AtomicUsize>,
-    noted: Arc<Mutex<Option<Noted>>>,
+    snapshot: Arc<Mutex<Option<Snapshot>>>,
 }
 
-/// A session's variables where a step began.
-pub(super) struct Noted {
+/// A session's variables at the beginning of a step.
+pub(super) struct Snapshot {
     names: Vec<Name>,
     variables: Vec<Variable>,
     statics: Vec<Option<Value>>,
@@ -46,10 +48,10 @@ pub(super) struct Noted {
 }
 
 impl Interp {
-    /// Keeps the session while its next text runs, which may be left behind in a step that does not end.
+    /// Keeps the session while its next text runs, so that it can go on without the text if a step does not end.
     pub fn keep(&mut self) -> Kept {
-        let noted = Arc::new(Mutex::new(None));
-        self.noted = Some(noted.clone());
+        let snapshot = Arc::new(Mutex::new(None));
+        self.snapshot = Some(snapshot.clone());
         Kept {
             session: self.env.session.clone(),
             options: self.env.options.clone(),
@@ -63,42 +65,42 @@ impl Interp {
             locals: self.locals.clone(),
             due: self.env.due.get_or_insert_default().clone(),
             guards: self.guards.clone(),
-            noted,
+            snapshot,
         }
     }
 
-    /// A step that may take long, with a note of the session as it begins.
-    pub(super) fn noted<T>(&mut self, step: impl FnOnce(&mut Interp) -> T) -> T {
-        self.note();
+    /// Takes a step that may take long, and holds a snapshot of the session meanwhile.
+    pub(super) fn with_snapshot<T>(&mut self, step: impl FnOnce(&mut Interp) -> T) -> T {
+        self.take_snapshot();
         let made = step(self);
-        if let Some(place) = &self.noted {
+        if let Some(place) = &self.snapshot {
             *place.lock() = None;
         }
         made
     }
 
-    fn note(&self) {
-        let Some(place) = &self.noted else { return };
+    fn take_snapshot(&self) {
+        let Some(place) = &self.snapshot else { return };
         let Some(Activation::Code(frame)) = self.frames.first() else { return };
         let names: Vec<Name> = frame.code.names.iter().chain(&frame.extra).cloned().collect();
         let at = frame.variables;
-        let noted = Noted {
+        let snapshot = Snapshot {
             variables: self.variables[at..at + names.len()].to_vec(),
             names,
             statics: self.statics.clone(),
             globals: self.globals.clone(),
             persistents: self.persistents.clone(),
         };
-        *place.lock() = Some(noted);
+        *place.lock() = Some(snapshot);
     }
 }
 
 impl Kept {
-    /// Another machine with the session as it stood when the step began that runs now; `None` where none runs that may
-    /// take long. Open files and what else builtins keep stay with the step; functions of objects of `onCleanup` that
-    /// ended with it are due.
+    /// Makes another machine with the session as it was when the present step began. `None`: no step runs that may take
+    /// long. Open files and other state of builtins stay with the step. The functions of `onCleanup` objects that ended
+    /// within the step will be called.
     pub fn revive(&self, output: Box<dyn Output>) -> Option<Interp> {
-        let noted = self.noted.lock().take()?;
+        let snapshot = self.snapshot.lock().take()?;
         let mut env = Env::new(self.session.clone(), output, self.options.clone());
         env.format = self.format;
         env.folder = self.folder.clone();
@@ -112,19 +114,19 @@ impl Kept {
         interp.heed_interrupts();
         interp.begin_session();
         if let Some(Activation::Code(frame)) = interp.frames.first_mut() {
-            frame.extra = noted.names;
+            frame.extra = snapshot.names;
         }
-        interp.variables = noted.variables;
-        interp.statics = noted.statics;
-        interp.globals = noted.globals;
-        interp.persistents = noted.persistents;
+        interp.variables = snapshot.variables;
+        interp.statics = snapshot.statics;
+        interp.globals = snapshot.globals;
+        interp.persistents = snapshot.persistents;
         let due = interp.env.due.get_or_insert_default().clone();
         due.take_over(&self.due, &interp.held_duties(), &interp.interrupt);
         Some(interp)
     }
 
-    /// Whether what runs is, or is followed by, cleanup that goes with it where it is left behind. Objects of
-    /// `onCleanup` do not: the machine in its place calls their functions.
+    /// Whether cleanup is running or pending that is lost if the running text is left behind. `onCleanup` objects do
+    /// not count, since the new machine calls their functions.
     pub fn is_guarded(&self) -> bool {
         self.guards.load(Ordering::Relaxed) > 0
     }
@@ -152,7 +154,7 @@ mod tests {
         runs(&mut interp, "x(2) = 5; y = max (x) + sum (x); z = [x, 1]");
         let (env, printed) = rig::env_with(Default::default());
         assert!(kept.revive(env.output).is_none(), "the steps have ended");
-        interp.note();
+        interp.take_snapshot();
         let mut other = kept.revive(rig::env_with(Default::default()).0.output).expect("a note was taken");
         other.env.output = Box::new(printed.clone());
         runs(&mut other, "printf ('%d ', x, y, g, twice (4)), g = 8; x(1) = 0;");

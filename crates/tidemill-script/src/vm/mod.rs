@@ -1,20 +1,20 @@
-//! The machine that runs compiled code: frames, an operand stack, calls, and what it waits for.
+//! The machine that runs compiled code: its frames, operand stack and calls, and its requests to wait.
 //!
 //! In: a [`Unit`]. Out: output, an end, and the variables of the script. Invariants:
 //! - VM-1: the machine's own stack is flat: calls of functions, handles and callbacks are frames in a vector.
-//! - VM-2: an instruction that ends in a [`Need`](super::error::Need) leaves frames and operands as they were.
+//! - VM-2: an instruction that ends in a [`Need`](super::error::Need) leaves frames and operands unchanged.
 //! - VM-3: when a frame ends, by return or by error, operands, loops, marks and handlers above its base are gone.
-//! - VM-4: what an instruction recorded and then needs is known when it runs again (`drive.rs`), so that it makes
-//!   progress.
+//! - VM-4: if an instruction recorded arrays and then needed them, their values are known when it runs again
+//!   (`drive.rs`), so that it makes progress.
 
 mod access;
-mod at_home;
 mod call;
 mod control;
 mod drive;
 mod end;
 mod exception;
 mod frame;
+mod gathered_call;
 mod kept;
 mod nested;
 mod overwritten;
@@ -51,28 +51,29 @@ use std::time::SystemTime;
 
 /// A running script.
 pub struct Interp {
-    /// What it has around it.
+    /// The surroundings of the script.
     pub env: Env,
-    /// What ends what runs from outside.
+    /// Ends the running code from outside.
     pub interrupt: Arc<Interrupt>,
-    /// What ends it for good: its deadline, or the end of its session.
+    /// Ends the machine for good: at its deadline, or at the end of its session.
     stop: stop::Stop,
-    /// How many cleanups of this machine's frames run, or follow what runs.
+    /// How many cleanups of this machine's frames are running or pending.
     guards: Arc<AtomicUsize>,
-    /// The end that waits for what cleans up.
+    /// The end of the script, until its cleanup has run.
     ended: End,
-    /// While what an interrupt has left to clean up runs.
+    /// Set while the cleanup runs that an interrupt has left to do.
     cleaning: Option<Guard>,
     /// Functions that the script's files and evaluated texts have defined.
     pub(crate) functions: FxHashMap<Name, Arc<Code>>,
-    /// Function files found beside the script and in added folders; the first that has a name wins.
+    /// Function files found beside the script and in added folders. If several have the same name, the first one
+    /// counts.
     pub(crate) files: Arc<FunctionFiles>,
     /// Functions that belong to one function file, by the address of its source.
     pub(crate) locals: FxHashMap<usize, FxHashMap<Name, Arc<Code>>>,
-    /// Function files that were read, with when they were changed last and their bytes: scripts that go from folder to
-    /// folder find them again.
+    /// Function files that were read, with their modification times and sizes. Scripts that change folders again and
+    /// again find them here.
     read: FxHashMap<PathBuf, ((SystemTime, u64), Arc<Code>)>,
-    /// What was read from folders `private`, by its path.
+    /// Functions read from folders `private`, by their paths.
     privates: FxHashMap<PathBuf, Callee>,
     /// The frames, innermost last.
     frames: Vec<Activation>,
@@ -84,25 +85,26 @@ pub struct Interp {
     iterations: Vec<Iteration>,
     /// Heights of the stack where lists began.
     marks: Vec<usize>,
-    /// What `end` means, innermost last; `None` inside a function's arguments.
+    /// The values that `end` refers to, innermost last; `None` inside a function's arguments.
     bases: Vec<Option<Value>>,
-    /// Targets that wait for their values, of the innermost assignment last.
+    /// Assignment targets that wait for their values; those of the innermost assignment are last.
     targets: Vec<targets::Targets>,
-    /// The outputs that the function that returned last did not set though they are assigned: their numbers and errors.
+    /// The assigned outputs that the last function to return did not set: their numbers and errors.
     unset: Vec<(usize, ScriptError)>,
     /// Open tries, innermost last.
     handlers: Vec<Handler>,
-    /// Arrays that were made inside of an open try and may carry a fault, also those that nobody can name any more.
+    /// Arrays that were made inside of an open try and may carry a fault, including those that no variable holds any
+    /// more.
     suspects: suspects::Suspects,
-    /// What the bodies of open tries overwrote with them.
+    /// Variables that the bodies of open tries overwrote with such arrays.
     overwritten: Vec<overwritten::Overwritten>,
-    /// What those of tries that caught an error overwrote, to be looked at before the next instruction.
+    /// Variables that were overwritten in tries that caught an error. They are checked before the next instruction.
     doubtful: Vec<overwritten::Overwritten>,
-    /// Texts that were evaluated lately.
+    /// Recently evaluated texts.
     texts: suspects::Texts,
     /// Values of globals and persistents.
     statics: Vec<Option<Value>>,
-    /// The shared variables of calls of functions with nested ones.
+    /// The shared variables of calls of functions that have nested functions.
     nests: Nests,
     /// Globals by name.
     globals: FxHashMap<Name, u32>,
@@ -110,24 +112,25 @@ pub struct Interp {
     persistents: FxHashMap<(u32, u32), u32>,
     /// Outputs of evaluated text that is captured (`evalc`), outermost first.
     captures: Vec<(usize, Arc<parking_lot::Mutex<super::output::Captured>>, Box<dyn super::output::Output>)>,
-    /// How often a number of the runtime met one of the host since the last was awaited.
+    /// How often a number on the runtime met one on the host since such numbers were last awaited.
     numbers_met: u32,
-    /// How many instructions ran that the loop does not do itself, jumps back included.
+    /// The number of steps taken: instructions outside of the fast loop, and jumps back.
     steps: u64,
-    /// That number when the machine last went on.
+    /// The number of steps when the machine last resumed after a wait.
     went_on: u64,
-    /// When it looks for what it holds in small pieces.
-    small: small::Looks,
-    /// Where the session is noted before a step that may take long.
-    noted: Option<Arc<parking_lot::Mutex<Option<kept::Noted>>>>,
+    /// The last count of the memory that the machine holds in small pieces.
+    small: small::LastCount,
+    /// Where a snapshot of the session is stored before a step that may take long.
+    snapshot: Option<Arc<parking_lot::Mutex<Option<kept::Snapshot>>>>,
     /// The variables of the outermost frame after it ended.
     workspace: Vec<(Name, Value)>,
 }
 
 impl Interp {
-    /// A machine without a script.
+    /// Makes a machine without a script.
     pub fn new(env: Env) -> Interp {
-        // The runtime's use of `faer` with threads makes threads its default. A script's factorisations have its own.
+        // The runtime uses `faer` with threads, which makes threads its default. A script's factorisations pass their
+        // own setting.
         static SEQUENTIAL: std::sync::Once = std::sync::Once::new();
         SEQUENTIAL.call_once(|| faer::set_global_parallelism(faer::Par::Seq));
         let files = match env.options.sandbox {
@@ -168,7 +171,7 @@ impl Interp {
             steps: 0,
             went_on: 0,
             small: Default::default(),
-            noted: None,
+            snapshot: None,
             workspace: Vec::new(),
         }
     }
@@ -187,13 +190,13 @@ impl Interp {
         }
     }
 
-    /// The variables that the script left, in the order in which they were first mentioned.
+    /// Takes the variables that the script left, in the order in which the text first mentions them.
     pub fn take_workspace(&mut self) -> Vec<(Name, Value)> {
         std::mem::take(&mut self.workspace)
     }
 
-    /// Ends what the script left, the variables of a session whose last text has ended, and what is global or
-    /// persistent.
+    /// Ends the variables that the script left, those of a session whose last text has ended, and all globals and
+    /// persistents.
     pub fn drop_variables(&mut self) {
         self.workspace.clear();
         self.variables.iter_mut().for_each(|variable| *variable = Variable::Undefined);
@@ -203,7 +206,7 @@ impl Interp {
 }
 
 impl Interp {
-    /// Begins a session of texts that share their variables: an outermost frame without statements.
+    /// Begins a session, whose texts share their variables: pushes an outermost frame without statements.
     pub fn begin_session(&mut self) {
         if let Ok(file) = super::syntax::parse(&super::source::Source::given(super::source::SESSION, ""))
             && let Ok(unit) = super::compile::compile(&file, false)
@@ -228,7 +231,7 @@ impl Interp {
         Ok(())
     }
 
-    /// Drops what is left of a text that failed or was interrupted; the session's variables stay.
+    /// Drops the rest of a text that failed or was interrupted. The session's variables stay.
     pub fn abandon(&mut self) {
         while self.frames.len() > 1 {
             self.drop_frame();
@@ -238,7 +241,7 @@ impl Interp {
         (self.ended, self.cleaning) = (End::Done, None);
     }
 
-    /// The comment at the head of a function of the script.
+    /// Returns the comment at the head of a function of the script.
     pub fn documentation(&mut self, name: &str) -> Option<String> {
         match self.lookup(name).ok()?? {
             Callee::User(code) => code.doc.clone(),

@@ -1,7 +1,9 @@
-//! Nested functions: which of them a frame may call, and the variables that they share with the functions around them.
+//! Nested functions: finds those that a frame may call, and binds the variables that they share with functions around
+//! them.
 //!
-//! In: calls and handles of functions that hold nested functions, or are nested. Out: a [`Nest`] for a frame, whose
-//! shared variables are bound to its slots. Must hold: NEST-1 of `value/nest.rs`; frames of other functions have none.
+//! In: calls and handles of functions that contain nested functions, or are nested. Out: a [`Nest`] for a frame, with
+//! its shared variables bound to the frame's slots. Must hold: NEST-1 of `value/nest.rs`; frames of other functions
+//! have no nest.
 
 use super::Interp;
 use super::call::Callee;
@@ -17,7 +19,7 @@ use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 impl Interp {
-    /// The nested function of this name that the innermost frame may call: one inside of its function, or inside of a
+    /// Finds a nested function that the innermost frame may call: one inside of its own function, or inside of a
     /// function around that.
     pub(super) fn nested_function(&self, name: &str) -> Option<Callee> {
         let nest = self.frame()?.nest.as_ref()?;
@@ -28,14 +30,14 @@ impl Interp {
         found.map(|(code, nest)| Callee::Nested(code.clone(), nest.clone()))
     }
 
-    /// The names of all nested functions that a frame may call.
+    /// Returns the names of all nested functions that a frame may call.
     pub(super) fn nested_names(&self, number: usize) -> Arc<FxHashSet<Name>> {
         let Some(nest) = self.nest_in(number) else { return Arc::default() };
         let functions = nest.chain().filter_map(|nest| nest.code.sharing.as_ref()).map(|sharing| &sharing.functions);
         Arc::new(functions.flat_map(|functions| functions.keys().cloned()).collect())
     }
 
-    /// The shared variables that a frame sees.
+    /// Returns the shared variables that a frame sees.
     pub(super) fn nest_in(&self, number: usize) -> Option<Arc<Nest>> {
         match self.frames.get(number)? {
             Activation::Code(frame) => frame.nest.clone(),
@@ -43,7 +45,7 @@ impl Interp {
         }
     }
 
-    /// The shared variables that each of the frames sees.
+    /// Iterates over the shared variables of all frames.
     pub(super) fn nests_of_frames(&self) -> impl Iterator<Item = &Arc<Nest>> {
         self.frames.iter().filter_map(|activation| match activation {
             Activation::Code(frame) => frame.nest.as_ref(),
@@ -52,7 +54,8 @@ impl Interp {
     }
 
     /// Binds the shared variables of a function that is entered to its slots, which begin at `base` and hold its
-    /// arguments. Gives the nest that its frame sees: its own where it holds nested functions, otherwise the outer one.
+    /// arguments. Returns the nest that the new frame sees: its own if the function contains nested functions,
+    /// otherwise the outer one.
     pub(super) fn share(&mut self, code: &Arc<Code>, base: usize, outer: Option<Arc<Nest>>) -> Option<Arc<Nest>> {
         let sharing = code.sharing.as_ref()?;
         for name in &sharing.outer {
@@ -80,7 +83,7 @@ impl Interp {
         Some(nest)
     }
 
-    /// Pushes a handle of a nested function, which holds the variables that the function shares.
+    /// Pushes a handle of a nested function. The handle holds the variables that the function shares.
     pub(super) fn nested_handle(&mut self, name: u32) -> Flow<()> {
         let name = self.code().consts[name as usize].as_text().unwrap_or_default();
         let Some(Callee::Nested(code, nest)) = self.nested_function(&name) else {
@@ -100,7 +103,7 @@ mod tests {
     use futures::executor::block_on;
     use std::sync::Arc;
 
-    /// What a script prints, and its error's message behind that.
+    /// Returns the script's output, followed by its error's message.
     fn printed(text: &str) -> String {
         let (env, printed) = rig::env_with(Default::default());
         let unit = syntax::parse(&Source::new("test", text)).and_then(|file| compile::compile(&file, true));

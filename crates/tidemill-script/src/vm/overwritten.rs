@@ -1,12 +1,13 @@
-//! What the body of a `try` gave variables before the faults of what it recorded were known.
+//! Remembers variables that the body of a `try` overwrote before the faults of the recorded arrays were known.
 //!
 //! In: stores of arrays that may be at fault, and errors that a `try` takes. Out: variables.
 //!
 //! Must hold:
-//! - TRY-1: where a `try` has caught an error, a variable that holds an array at fault has the value again that it had
-//!   before, if its body assigned the variable such an array once: then this is what Octave leaves. Others keep what
-//!   they have, whose fault is an error where it is read. So do variables of other frames and evaluated texts, and what
-//!   is stored in arrays and containers of more than [`KEPT_MAX`] elements, which would be copied for it.
+//! - TRY-1: when a `try` has caught an error, a variable that holds an array at fault gets back its value from before
+//!   the `try`, if the body assigned it such an array once. Octave leaves the same value. Other variables keep the
+//!   array, and its fault becomes an error when it is read. So do variables of other frames and of evaluated texts, and
+//!   arrays and containers of more than [`KEPT_MAX`] elements that were stored into, since giving those back would need
+//!   a copy.
 
 use super::Interp;
 use super::frame::Activation;
@@ -16,11 +17,11 @@ use crate::value::{Lazy, Value};
 use futures::future::join_all;
 use std::sync::Arc;
 
-/// Elements of what is copied so that it can be given back.
+/// The most elements of a value that is copied so that it can be given back.
 const KEPT_MAX: usize = 4096;
 
-/// A variable that was given an array which may be at fault, with what it had before, where that can be given back: no
-/// more once it was given another.
+/// A variable that was given an array which may be at fault, and its value before. `before` is `None` if it cannot be
+/// given back, for instance since the variable was given another such array later.
 pub(super) struct Overwritten {
     frame: usize,
     slot: Slot,
@@ -28,7 +29,7 @@ pub(super) struct Overwritten {
 }
 
 impl Interp {
-    /// Whether a variable of this frame that is given this value has to be remembered as it was.
+    /// Whether a variable of this frame has to be remembered before it is given this value.
     pub(super) fn may_spoil(&self, value: &Value) -> bool {
         let Some(handler) = self.handlers.last() else { return false };
         handler.frame + 1 == self.frames.len()
@@ -39,7 +40,7 @@ impl Interp {
             }
     }
 
-    /// A variable is about to be given this value.
+    /// Remembers a variable that is about to be given this value.
     pub(super) fn overwrites(&mut self, slot: Slot, value: &Value) {
         if !self.handlers.is_empty() && self.may_spoil(value) {
             let before = self.slot_value(slot);
@@ -47,12 +48,12 @@ impl Interp {
         }
     }
 
-    /// What a variable has before something is stored at a place in it, where it can be given back.
+    /// Returns a variable's value before something is stored into a part of it, if the value can be given back.
     pub(super) fn before_part(&self, slot: Slot) -> Option<Option<Value>> {
         Some(self.slot_value(slot)).filter(|before| before.as_ref().is_none_or(is_small))
     }
 
-    /// A variable was given a value that may be at fault; `before` if it can be given back.
+    /// Remembers that a variable was given a value that may be at fault. `before` is set if it can be given back.
     pub(super) fn overwrote(&mut self, slot: Slot, before: Option<Option<Value>>) {
         let Some(handler) = self.handlers.last() else { return };
         let (frame, from) = (handler.frame, handler.heights.overwritten.min(self.overwritten.len()));
@@ -62,18 +63,18 @@ impl Interp {
         }
     }
 
-    /// An error was caught: what its `try` overwrote is looked at before the next instruction.
+    /// An error was caught: the variables that its `try` overwrote will be checked before the next instruction.
     pub(super) fn doubt(&mut self, from: usize) {
         let own = self.overwritten.drain(from.min(self.overwritten.len())..);
         self.doubtful.extend(own.filter(|overwritten| overwritten.before.is_some()));
     }
 
-    /// Variables to look at.
+    /// Takes the variables to check.
     pub(super) fn take_doubtful(&mut self) -> Vec<Overwritten> {
         std::mem::take(&mut self.doubtful)
     }
 
-    /// Gives variables back what they had, where what they have now is at fault.
+    /// Gives variables their previous values back, if their present ones are at fault.
     pub(super) async fn restore_spoiled(&mut self, doubtful: Vec<Overwritten>) {
         for Overwritten { frame, slot, before } in doubtful {
             let (Some(Activation::Code(of)), Some(before)) = (self.frames.get(frame), before) else { continue };
@@ -86,7 +87,7 @@ impl Interp {
         }
     }
 
-    /// The arrays in a value whose faults are not known.
+    /// Returns the arrays in a value whose faults are not known yet.
     fn unchecked(&self, value: &Value) -> Vec<Arc<Lazy>> {
         match value {
             Value::Lazy(lazy) if lazy.host.get().is_none() => vec![lazy.clone()],
@@ -98,7 +99,7 @@ impl Interp {
     }
 }
 
-/// Whether a copy of it costs little more than a statement does.
+/// Whether a copy of the value costs little more than a statement.
 fn is_small(value: &Value) -> bool {
     match value {
         Value::Lazy(_) => true,

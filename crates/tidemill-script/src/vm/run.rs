@@ -1,4 +1,4 @@
-//! The loop over instructions.
+//! The instruction loop.
 
 use super::access::applied_at;
 use super::call::missing;
@@ -22,25 +22,26 @@ use tidemill::frontend;
 
 /// Why the machine stopped running.
 pub(super) enum Slice {
-    /// Something must be awaited, then it goes on.
+    /// Something must be awaited before it goes on.
     Need(Need),
-    /// It has ended.
+    /// The script has ended.
     End(End),
 }
 
-/// Steps between two looks at the interrupt, the reader and other tasks: a backward jump or a call counts 1, an
-/// instruction that the loop does not do itself [`STEPS_OF_OTHERS`].
-const STEPS_BETWEEN_LOOKS: u32 = 20_000;
-/// What an instruction counts that may take a while, as a step of a builtin that calls functions does.
-const STEPS_OF_OTHERS: u32 = 8;
+/// Steps between two checks for interrupts, a lost reader and other tasks. A backward jump or a call counts 1, an
+/// instruction outside of the fast loop [`SLOW_STEP_COST`].
+const STEPS_BETWEEN_CHECKS: u32 = 20_000;
+/// The steps that an instruction counts which may take a while. A step of a builtin that calls functions counts the
+/// same.
+const SLOW_STEP_COST: u32 = 8;
 
-/// How often numbers of the runtime may meet the host's before they are awaited.
+/// How often numbers on the runtime may meet numbers on the host before they are awaited.
 const NUMBERS_MET_MAX: u32 = 32;
 
 impl Interp {
     /// Runs until something must be awaited, or the end.
     pub(super) fn slice(&mut self) -> Slice {
-        let mut budget = STEPS_BETWEEN_LOOKS;
+        let mut budget = STEPS_BETWEEN_CHECKS;
         loop {
             if !self.doubtful.is_empty() {
                 return Slice::Need(Need::Yield);
@@ -49,12 +50,12 @@ impl Interp {
                 && let Some(due) = &self.env.due
             {
                 let (task, heights): (Box<dyn Task>, _) = (Box::new(CleansUp::all(due)), self.heights());
-                let returns = Return::Nobody;
+                let returns = Return::Discard;
                 self.frames.push(Activation::Task(TaskFrame { task, last: None, heights, returns, nargout: 0 }));
             }
             let result = match self.frames.last_mut() {
                 None => return self.come_to_end(),
-                // A session's own frame has no statements left; its texts run above it.
+                // A session's own frame has no statements; its texts run above it.
                 Some(Activation::Code(frame)) if frame.is_session => {
                     self.end_shared();
                     match self.is_due() {
@@ -91,37 +92,37 @@ impl Interp {
         }
     }
 
-    /// Whether these are to be called now: not while an instruction has answers to take.
+    /// Whether `onCleanup` functions are called now. They wait while an instruction has answers to take.
     fn cleans_up(&self) -> bool {
         self.is_due() && self.env.awaited.is_empty()
     }
 
-    /// All that was left to clean up has run.
+    /// Ends the machine, once all cleanup has run.
     fn come_to_end(&mut self) -> Slice {
         self.cleaning = None;
         Slice::End(std::mem::take(&mut self.ended))
     }
 
-    /// How the machine ends once what cleans up has run.
+    /// Sets how the machine ends once its cleanup has run.
     pub(super) fn ends_with(&mut self, end: End) {
         self.ended = std::mem::take(&mut self.ended).then(end);
     }
 
-    /// Whether objects have ended that call a function then.
+    /// Whether `onCleanup` objects have ended whose functions are to be called.
     pub fn is_due(&self) -> bool {
         self.env.due.as_ref().is_some_and(|due| due.any())
     }
 
-    /// Looks for the ends of objects that a machine that was left behind holds, too.
+    /// Finds the ends of objects that a machine which was left behind holds, too.
     fn end_shared(&self) {
         if let Some(due) = self.env.due.as_ref().filter(|due| due.shares()) {
             due.end_shared(&self.held_duties(), &self.interrupt);
         }
     }
 
-    /// What `exit` leaves behind: the script's own variables, wherever it stands.
+    /// Keeps the script's own variables for the workspace at `exit`, whichever function called it.
     fn keep_workspace(&mut self) {
-        let is_script = |activation: &Activation| matches!(activation, Activation::Code(frame) if frame.returns == Return::Nobody && !frame.is_session);
+        let is_script = |activation: &Activation| matches!(activation, Activation::Code(frame) if frame.returns == Return::Discard && !frame.is_session);
         if self.frames.first().is_some_and(is_script) {
             self.frames.truncate(1);
             self.workspace = self.variables();
@@ -135,12 +136,12 @@ impl Interp {
         }
     }
 
-    /// An error raised by what was awaited, at the instruction that asked.
+    /// Raises an error of an awaited value at the instruction that asked for it.
     pub(super) fn raise(&mut self, error: ScriptError) -> Result<(), End> {
         self.unwind(error)
     }
 
-    /// Where the innermost code stands.
+    /// Returns the place of the innermost code.
     pub fn here(&self) -> Option<Place> {
         self.frames.iter().rev().find_map(|a| match a {
             Activation::Code(f) => Some(self.place_of(f)),
@@ -154,11 +155,11 @@ impl Interp {
     }
 
     fn run_task(&mut self, budget: &mut u32) -> Flow<()> {
-        *budget = budget.saturating_sub(STEPS_OF_OTHERS);
+        *budget = budget.saturating_sub(SLOW_STEP_COST);
         if *budget == 0 {
-            return self.look();
+            return self.check_and_yield();
         }
-        // The task stands outside of the machine while it steps, since it may look at the machine.
+        // The task is taken out of the machine while it steps, since its step gets the machine.
         let n = self.frames.len() - 1;
         self.step_begins();
         if let Some(frame) = self.frame() {
@@ -169,13 +170,13 @@ impl Interp {
         }
         let Some(Activation::Task(mut frame)) = self.frames.pop() else { return Ok(()) };
         let last = frame.last.take();
-        let result = self.noted(|interp| frame.task.step(interp, last));
+        let result = self.with_snapshot(|interp| frame.task.step(interp, last));
         if frontend::is_wait_due() || self.has_due_suspects() {
             *budget = 0;
         }
         let (returns, nargout) = (frame.returns, frame.nargout);
         self.frames.insert(n, Activation::Task(frame));
-        // A step that has to wait runs again, without what the last call gave: it has taken that in.
+        // If the step must wait, it runs again without the result of its last call, which it has taken in already.
         let step = self.raised_or(result)?;
         self.env.check_account()?;
         match step {
@@ -189,7 +190,7 @@ impl Interp {
         }
     }
 
-    /// What a step gave, or the warning within it that was an error, whatever came of the step.
+    /// Returns a step's result. A warning in the step that counts as an error takes precedence.
     fn raised_or<T>(&mut self, result: Flow<T>) -> Flow<T> {
         match self.env.raised.take() {
             Some(error) => Err(Stop::Error(error)),
@@ -197,7 +198,7 @@ impl Interp {
         }
     }
 
-    /// Runs the innermost frame's code until it calls, ends or stops.
+    /// Runs the innermost frame's code until it calls a function, ends or stops.
     fn run_frame(&mut self, budget: &mut u32) -> Flow<()> {
         let depth = self.frames.len();
         let Some(Activation::Code(frame)) = self.frames.last() else { return Ok(()) };
@@ -231,7 +232,7 @@ impl Interp {
                 Inst::Jump(to) => {
                     if self.uses_up(budget, pc, to) {
                         self.set_pc(to as usize);
-                        return self.look();
+                        return self.check_and_yield();
                     }
                     pc = to as usize;
                     continue;
@@ -249,7 +250,7 @@ impl Interp {
                     if truth == when {
                         if self.uses_up(budget, pc, to) {
                             self.set_pc(to as usize);
-                            return self.look();
+                            return self.check_and_yield();
                         }
                         pc = to as usize;
                         continue;
@@ -275,7 +276,7 @@ impl Interp {
                     return self.return_from_frame();
                 }
                 _ => {
-                    let Some(next) = self.step_of_others(inst, pc, budget)? else { return Ok(()) };
+                    let Some(next) = self.slow_step(inst, pc, budget)? else { return Ok(()) };
                     pc = next;
                     continue;
                 }
@@ -284,7 +285,7 @@ impl Interp {
         }
     }
 
-    /// Counts a jump backward. True if the budget is used up.
+    /// Counts a jump backward. Returns `true` if the budget is used up.
     #[inline(always)]
     fn uses_up(&mut self, budget: &mut u32, from: usize, to: u32) -> bool {
         if to as usize > from {
@@ -295,7 +296,7 @@ impl Interp {
         *budget == 0
     }
 
-    /// The next column of a loop goes into a variable. False if there is none: the loop has ended.
+    /// Puts the next column of a loop into its variable. Returns `false` if the loop has ended.
     fn next_column_in(&mut self, variable: usize) -> Flow<bool> {
         if let Some(value) = self.next_column()? {
             self.set_slot(variable, value);
@@ -308,25 +309,25 @@ impl Interp {
         Ok(false)
     }
 
-    /// Does an instruction that the loop does not do itself, and gives where the code goes on; `None` where another
-    /// frame goes on, or what cleans up.
-    fn step_of_others(&mut self, inst: Inst, pc: usize, budget: &mut u32) -> Flow<Option<usize>> {
+    /// Does an instruction that the fast loop does not do, and returns where the code goes on. `None`: another frame or
+    /// a cleanup goes on.
+    fn slow_step(&mut self, inst: Inst, pc: usize, budget: &mut u32) -> Flow<Option<usize>> {
         self.set_pc(pc);
-        // What the last instruction has ended.
+        // The last instruction may have ended an `onCleanup` object.
         if self.cleans_up() {
             return Ok(None);
         }
-        // What these do may take a while: the next look comes sooner.
-        *budget = budget.saturating_sub(STEPS_OF_OTHERS);
+        // These instructions may take a while, so the next check comes sooner.
+        *budget = budget.saturating_sub(SLOW_STEP_COST);
         let next = self.step(inst);
         let next = self.raised_or(next)?;
         self.env.check_account()?;
-        // It may have taken long.
+        // The instruction may have taken long.
         if self.is_interrupted() {
             return Err(Stop::Interrupted);
         }
-        if self.env.is_to_stay() {
-            self.env.stay();
+        if self.env.should_keep_small_on_host() {
+            self.env.keep_small_on_host();
         }
         if frontend::is_wait_due() || self.has_due_suspects() {
             *budget = 0;
@@ -337,20 +338,20 @@ impl Interp {
             Next::Entered => {
                 *budget = budget.saturating_sub(1);
                 if *budget == 0 {
-                    self.look()?;
+                    self.check_and_yield()?;
                 }
                 return Ok(None);
             }
         };
         if *budget == 0 {
             self.set_pc(next);
-            self.look()?;
+            self.check_and_yield()?;
         }
         Ok(Some(next))
     }
 
-    /// Between slices: other tasks, an interrupt, a reader that has gone.
-    fn look(&mut self) -> Flow<()> {
+    /// Checks for an interrupt and a lost reader, then lets other tasks run.
+    fn check_and_yield(&mut self) -> Flow<()> {
         if self.is_interrupted() || self.loses_session() {
             return Err(Stop::Interrupted);
         }
@@ -358,11 +359,12 @@ impl Interp {
             return Err(Stop::Exit(0));
         }
         self.env.check_host(&[self.env.output.held_bytes()], 1)?;
-        self.look_for_small()?;
+        self.count_small()?;
         Err(Stop::Need(Need::Yield))
     }
 
-    /// Counts an instruction. What was awaited is for the one that asked, the first after the machine goes on.
+    /// Counts an instruction. Awaited answers are dropped unless this is the first instruction after a wait, which
+    /// asked for them.
     fn step_begins(&mut self) {
         if !self.env.awaited.is_empty() && self.steps != self.went_on {
             self.env.awaited.clear();
@@ -370,12 +372,12 @@ impl Interp {
         self.steps += 1;
     }
 
-    /// The place to go on at, and to blame.
+    /// Sets the current instruction, at which the frame goes on and which errors name.
     fn set_pc(&mut self, pc: usize) {
         self.step_begins();
         if let Some(Activation::Code(frame)) = self.frames.last_mut() {
             frame.pc = pc;
-            // What is recorded from here on says so if it fails.
+            // Arrays that are recorded from here on carry this mark, so that their faults name the place.
             self.env.session.mark((frame.code.id as u64) << 32 | pc as u64);
         }
     }
@@ -393,7 +395,7 @@ impl Interp {
         }
     }
 
-    /// Operators on two doubles, without leaving the loop.
+    /// Does operators on two doubles within the fast loop.
     #[inline(always)]
     fn binary_fast(&mut self, op: BinaryOp) -> bool {
         let n = self.stack.len();
@@ -420,11 +422,11 @@ impl Interp {
         true
     }
 
-    /// The table of the instructions that the loop does not do itself.
+    /// Does one of the instructions that the fast loop does not do.
     fn step(&mut self, inst: Inst) -> Flow<Next> {
         let depth = self.frames.len();
-        if self.env.stays_home() {
-            self.brings_operands_home(inst)?;
+        if self.env.keeps_small_on_host() {
+            self.bring_operands_to_host(inst)?;
         }
         match inst {
             Inst::Const(index) => {
@@ -440,7 +442,7 @@ impl Interp {
             Inst::Unary(op) => self.replace(1, |env, s| ops::unary(env, op, &s[0]))?,
             Inst::Transpose { conjugate } => self.replace(1, |env, s| ops::transpose(env, &s[0], conjugate))?,
             Inst::Binary(op) => {
-                self.scalars_home(2, false)?;
+                self.scalars_to_host(2, false)?;
                 self.replace(2, |env, s| ops::binary(env, op, &s[0], &s[1]))?;
             }
             Inst::Range { step: true } => self.replace(3, |env, s| ops::range(env, &s[0], Some(&s[1]), &s[2]))?,
@@ -546,10 +548,10 @@ impl Interp {
         Ok(if self.frames.len() == depth { Next::Through } else { Next::Entered })
     }
 
-    /// Of the upper `n` operands, numbers of the runtime that the host knows become the host's. Where numbers of the
-    /// runtime meet numbers of the host again and again, as a sum over an array's elements does that began on the
-    /// runtime, they are awaited: such a loop would record an op each time. So are numbers that are `subscripts`.
-    pub(super) fn scalars_home(&mut self, n: usize, subscripts: bool) -> Flow<()> {
+    /// Replaces numbers of the runtime among the upper `n` operands by host numbers if their values are known. If
+    /// numbers on the runtime meet numbers on the host again and again, as in a sum over elements that began on the
+    /// runtime, they are awaited, since such a loop would record an op each time. So are numbers that are `subscripts`.
+    pub(super) fn scalars_to_host(&mut self, n: usize, subscripts: bool) -> Flow<()> {
         let at = self.stack.len().saturating_sub(n);
         let operands = &mut self.stack[at..];
         let loose = |v: &Value| matches!(v, Value::Lazy(l) if !l.pinned && l.dims.is_scalar());
@@ -576,8 +578,8 @@ impl Interp {
         Ok(())
     }
 
-    /// The same of the instructions whose operands are all arrays.
-    fn brings_operands_home(&mut self, inst: Inst) -> Flow<()> {
+    /// Does [`Interp::bring_to_host`] for the operands of an instruction whose operands are all arrays.
+    fn bring_operands_to_host(&mut self, inst: Inst) -> Flow<()> {
         let n = match inst {
             Inst::Unary(_) | Inst::Transpose { .. } => 1,
             Inst::Binary(_) => 2,
@@ -585,13 +587,13 @@ impl Interp {
             Inst::Rows(n) => n as usize,
             _ => return Ok(()),
         };
-        self.brings_home(n).map(|_| ())
+        self.bring_to_host(n).map(|_| ())
     }
 
-    /// Where small arrays stay at home, those among the upper `n` operands come there: true if any did. Beside a large
-    /// array of the runtime they stay with it.
-    pub(super) fn brings_home(&mut self, n: usize) -> Flow<bool> {
-        if !self.env.stays_home() {
+    /// Gathers small arrays among the upper `n` operands, if small arrays are kept on the host; returns `true` if there
+    /// were any. If one of the operands is a large array of the runtime, all of them stay there.
+    pub(super) fn bring_to_host(&mut self, n: usize) -> Flow<bool> {
+        if !self.env.keeps_small_on_host() {
             return Ok(false);
         }
         let near = self.env.options.near_elements_max;
@@ -605,35 +607,35 @@ impl Interp {
         self.env.host_all(operands.iter().filter(is_away))?;
         for operand in &mut self.stack[at..] {
             if let Value::Lazy(lazy) = operand
-                && let Some(home) = lazy.at_home()
+                && let Some(host) = lazy.host_value()
             {
-                *operand = home;
+                *operand = host;
             }
         }
         Ok(true)
     }
 
-    /// The same of a variable.
-    pub(super) fn brings_variable_home(&mut self, slot: crate::compile::code::Slot) -> Flow<()> {
-        if !self.env.stays_home() {
+    /// Does the same for the array in a variable.
+    pub(super) fn bring_variable_to_host(&mut self, slot: crate::compile::code::Slot) -> Flow<()> {
+        if !self.env.keeps_small_on_host() {
             return Ok(());
         }
         if let Some(Value::Lazy(lazy)) = self.slot_value(slot)
             && lazy.is_near(self.env.options.near_elements_max)
         {
             self.env.host(&Value::Lazy(lazy.clone()))?;
-            self.put_slot(slot, lazy.at_home());
+            self.put_slot(slot, lazy.host_value());
         }
         Ok(())
     }
 
-    /// Pops `n`, pushes what the function makes of them.
+    /// Pops `n` operands, and pushes the result of the function.
     fn replace(&mut self, n: usize, f: impl FnOnce(&mut crate::env::Env, &[Value]) -> Flow<Value>) -> Flow<()> {
         let at = self.stack.len().saturating_sub(n);
         memory::check_operands(&self.env, &self.stack[at..], 0, true)?;
-        let is_noted = self.noted.is_some() && !self.stack[at..].iter().all(|v| matches!(v, Value::Num(_)));
-        let value = match is_noted {
-            true => self.noted(|interp| f(&mut interp.env, &interp.stack[at..])),
+        let takes_snapshot = self.snapshot.is_some() && !self.stack[at..].iter().all(|v| matches!(v, Value::Num(_)));
+        let value = match takes_snapshot {
+            true => self.with_snapshot(|interp| f(&mut interp.env, &interp.stack[at..])),
             false => f(&mut self.env, &self.stack[at..]),
         }?;
         let value = match self.env.has_pinned.load(Ordering::Relaxed) {
@@ -657,7 +659,7 @@ impl Interp {
         Ok(())
     }
 
-    /// Joins the upper `n` operands in place, if the first of them allows that.
+    /// Joins the upper `n` operands in place, if the first of them allows it.
     fn append(&mut self, dim: usize, n: usize) -> bool {
         let at = self.stack.len().saturating_sub(n);
         let done = n > 1
@@ -669,7 +671,7 @@ impl Interp {
         done
     }
 
-    /// How many values an instruction takes.
+    /// Returns the number of operands of an instruction.
     pub(super) fn count(&self, count: Count) -> usize {
         match count {
             Count::Fixed(n) => n as usize,
@@ -677,7 +679,7 @@ impl Interp {
         }
     }
 
-    /// The mark of a counted list has served.
+    /// Drops the mark of a counted list after use.
     pub(super) fn drop_mark(&mut self, count: Count) {
         if count == Count::Marked {
             self.marks.pop();
@@ -717,16 +719,16 @@ impl Interp {
 
     fn shown(&mut self, name: &str, value: &Value) -> Flow<()> {
         memory::check_operands(&self.env, std::slice::from_ref(value), memory::BYTES_SHOWN, false)?;
-        self.noted(|interp| display::show(&mut interp.env, name, value))
+        self.with_snapshot(|interp| display::show(&mut interp.env, name, value))
     }
 
-    /// The values of a statement that is an expression.
+    /// Handles the values of a statement that is an expression: assigns `ans`, and prints.
     fn answer(&mut self, print: bool, name: Option<u32>) -> Flow<()> {
         let at = self.marks.last().copied().unwrap_or(0).min(self.stack.len());
         let values: Values = self.stack[at..].iter().cloned().collect();
-        // What will be shown is awaited first, so that nothing is printed twice.
+        // The values that will be shown are awaited first, so that nothing is printed twice.
         if print {
-            self.noted(|interp| interp.env.host_all(&values))?;
+            self.with_snapshot(|interp| interp.env.host_all(&values))?;
         }
         let variable = name.filter(|&slot| self.is_defined(slot));
         for value in &values {
@@ -749,7 +751,7 @@ impl Interp {
         Ok(())
     }
 
-    /// The code of the innermost frame.
+    /// Returns the code of the innermost frame.
     ///
     /// # Panics
     /// VM-1: only called while code runs.
@@ -760,7 +762,7 @@ impl Interp {
         }
     }
 
-    /// One value where one is wanted, all where many are.
+    /// Pushes one value if one is wanted, and all if many are.
     pub(super) fn push_wanted(&mut self, values: Values, want: Want) -> Flow<()> {
         match want {
             Want::One | Want::First | Want::Further => match values.into_iter().next() {
@@ -775,7 +777,7 @@ impl Interp {
     }
 }
 
-/// Where to go on.
+/// Where the code goes on.
 enum Next {
     Through,
     To(u32),
@@ -784,7 +786,7 @@ enum Next {
 }
 
 fn cell_row(parts: &[Value]) -> Value {
-    // A cell among the parts is nested, not joined: `{c}` holds c.
+    // A cell among the parts becomes an item, and is not joined: `{c}` holds `c`.
     Value::Cell(Arc::new(if parts.is_empty() {
         CellArray::new(Dims::zero(), Vec::new())
     } else {

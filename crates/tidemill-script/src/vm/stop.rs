@@ -1,8 +1,8 @@
-//! What ends a machine for good: its deadline, or the end of its session.
+//! Ends a machine for good: at its deadline, or at the end of its session.
 //!
-//! In: an instant, and a session that somebody may close. Out: a machine that unwinds as by an interrupt, and then the
-//! error that its run ends with. Must hold: STOP-1: a machine ends at most [`GRACE`] after that, but for the
-//! instruction that it carries out, whatever its cleanups, tries and `onCleanup` objects do.
+//! In: an instant, and a session that may be closed. Out: a machine that unwinds as if interrupted, and then the error
+//! that its run ends with. Must hold: STOP-1: whatever its cleanups, tries and `onCleanup` objects do, a machine ends
+//! at most [`GRACE`] after that, except for the instruction that it is carrying out.
 
 use super::Interp;
 use crate::error::ScriptError;
@@ -12,19 +12,19 @@ use futures_timer::Delay;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
-/// How long what cleans up may take after a deadline, or after the end of the script's session. Then the script ends
-/// where it stands.
+/// How long cleanup may run after a deadline, or after the end of the script's session. Then the script ends wherever
+/// it is.
 pub const GRACE: Duration = Duration::from_millis(100);
 
-/// How often a script that waits looks whether its session is still open.
-const LOOK_UP: Duration = Duration::from_millis(20);
+/// How often a waiting script checks whether its session is still open.
+const SESSION_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Whether, and when, a machine ends for good.
+/// Whether a machine is ending for good, and why.
 #[derive(Debug, Default)]
 pub(super) struct Stop {
-    /// Why it ends, once it does.
+    /// Why it ends; `None` while it runs.
     why: Option<Why>,
-    /// Where it stood.
+    /// The place at which it began to end.
     place: Option<Place>,
 }
 
@@ -41,7 +41,7 @@ impl Interp {
         (self.env.halt.at, self.env.halt.is_stopping) = (Some(Instant::now() + GRACE), true);
     }
 
-    /// Takes an interrupt in: one by the deadline begins the end. Whether what cleans up has had its time.
+    /// Handles an interrupt: one by the deadline begins the end. Returns whether the cleanup's time has passed.
     pub(super) fn stops_for_good(&mut self) -> bool {
         if !self.env.halt.is_late() {
             return false;
@@ -53,7 +53,7 @@ impl Interp {
         false
     }
 
-    /// Whether the session was closed, for the first time that this is seen: the machine is to be interrupted.
+    /// Whether the session was found closed for the first time, so that the machine is to be interrupted.
     pub(super) fn loses_session(&mut self) -> bool {
         if self.stop.why.is_some() || !self.env.session.is_closed() {
             return false;
@@ -62,8 +62,8 @@ impl Interp {
         true
     }
 
-    /// Waits until the machine is to be interrupted. `long`: also where its session is closed, which whatever is gathered
-    /// from the runtime learns by itself.
+    /// Waits until the machine is to be interrupted. With `long`, closing its session counts, too; a gather from the
+    /// runtime learns of that by itself.
     pub(super) fn interrupted(&self, long: bool) -> impl Future<Output = ()> + Send + use<> {
         let (interrupt, heeded) = (self.interrupt.clone(), self.env.halt.heeded);
         let (at, is_stopping, session) = (self.env.halt.at, self.stop.why.is_some(), self.env.session.clone());
@@ -79,7 +79,8 @@ impl Interp {
                         Some(left) if left.is_zero() => return,
                         Some(left) if is_stopping => Delay::new(left).await,
                         left => {
-                            Delay::new(left.map_or(LOOK_UP, |left| left.min(LOOK_UP))).await;
+                            Delay::new(left.map_or(SESSION_CHECK_INTERVAL, |left| left.min(SESSION_CHECK_INTERVAL)))
+                                .await;
                             if session.is_closed() {
                                 return;
                             }
@@ -93,14 +94,14 @@ impl Interp {
         }
     }
 
-    /// Drops all that runs, and what would clean up after it.
+    /// Drops all that runs, and all cleanup.
     pub(super) fn abandon_all(&mut self) {
-        // Whatever becomes due from here on is nobody's.
+        // No function of an `onCleanup` object is called from here on.
         self.env.due = None;
         self.drop_frames();
     }
 
-    /// The error of a run that ended so; `None` where an interrupt ended it.
+    /// Returns the error of a run that ended so; `None` if an interrupt ended it.
     pub(crate) fn stopped_by(&mut self) -> Option<ScriptError> {
         let mut error = match self.stop.why? {
             Why::Deadline => ScriptError::with_id("Tidemill:deadline", "the deadline of the script has passed"),

@@ -1,6 +1,6 @@
-//! Names that are close to one that nobody knows, and what is known to be missing.
+//! Suggestions for unknown names: similar names, and functions that are known to be missing.
 
-/// Why a function of MATLAB's is not here, and what takes its place.
+/// Why a function of MATLAB is missing here, and what to use instead.
 pub(super) fn missing(name: &str) -> Option<&'static str> {
     Some(match name {
         "sparse" | "speye" | "spones" | "spalloc" | "sprand" | "sprandn" | "spdiags" => {
@@ -16,7 +16,7 @@ pub(super) fn missing(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The known names that are a slip of the finger away from `name`, closest first; at most three.
+/// Returns at most three known names that differ from `name` by a few typing errors, the closest first.
 pub(super) fn closest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Vec<&'n str> {
     let allowed = 1 + name.chars().count() / 5;
     let mut close: Vec<(usize, &str)> = known

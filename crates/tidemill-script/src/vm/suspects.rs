@@ -1,9 +1,10 @@
-//! What was recorded inside of a `try` and may turn out to be at fault, and where a script recorded what failed.
+//! Keeps the arrays that were recorded inside of a `try` and may turn out to be at fault, and finds the place where a
+//! script recorded an array that failed.
 //!
-//! Must hold: the end of a `try` body awaits the checks of all that was recorded in it and of nothing else, also of
-//! what no variable holds any more. What was computed from an array shows its fault, so that only the last of a chain
-//! is kept and awaited, and the others fuse. Of those that nobody else holds few are kept: when there are
-//! [`DROPPED_MAX`] or they take [`DROPPED_BYTES_MAX`], they are awaited between two instructions.
+//! Must hold: the end of a `try` body awaits the checks of all arrays recorded in it and of no others, including arrays
+//! that no variable holds any more. An array shows the faults of the arrays that it was computed from, so only the last
+//! of a chain is kept and awaited, and the others fuse. Few arrays are kept that nothing else holds: when there are
+//! [`DROPPED_MAX`] of them, or they take [`DROPPED_BYTES_MAX`], they are awaited between two instructions.
 
 use super::Interp;
 use super::frame::Activation;
@@ -16,13 +17,13 @@ use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How many suspects there may be before those that are none any more are let go.
+/// How many suspects there may be before the list is swept.
 const SUSPECTS_MIN: usize = 64;
-/// So many suspects that no variable holds may await the end of their `try`.
+/// The most suspects held by no variable that may await the end of their `try`.
 const DROPPED_MAX: usize = 64;
-/// So many bytes of them.
+/// The most bytes that such suspects may take.
 const DROPPED_BYTES_MAX: usize = 256 << 20;
-/// How many evaluated texts are remembered, for faults of what they recorded.
+/// How many evaluated texts are remembered, to find the places of arrays that they recorded.
 const TEXTS_MAX: usize = 256;
 
 /// Arrays that may carry a fault, in the order in which they were made.
@@ -30,32 +31,32 @@ const TEXTS_MAX: usize = 256;
 pub(super) struct Suspects {
     made: u64,
     each: Vec<(u64, Arc<Lazy>)>,
-    /// Look again for those that are none any more when there are so many.
-    look_at: usize,
-    /// The bytes of those that were added since the last look.
+    /// The length of the list at which it is swept next.
+    sweep_at: usize,
+    /// The bytes of the suspects that were added since the last sweep.
     bytes_since: usize,
-    /// The number of the first of those that nobody else holds, where they are to be awaited.
+    /// The number of the first suspect that nothing else holds, if such suspects are to be awaited.
     due: Option<u64>,
 }
 
 impl Suspects {
-    /// The number of the next one.
+    /// The number of the next suspect.
     pub fn next(&self) -> u64 {
         self.made
     }
 
-    /// `since`: the number of the first that the innermost `try` made.
+    /// Adds a suspect. `since` is the number of the first that the innermost `try` made.
     fn add(&mut self, lazy: &Arc<Lazy>, since: u64) {
         self.each.push((self.made, lazy.clone()));
         self.made += 1;
         self.bytes_since += bytes(lazy);
-        if self.each.len() >= self.look_at.max(SUSPECTS_MIN) || self.bytes_since >= DROPPED_BYTES_MAX {
-            self.look(since);
+        if self.each.len() >= self.sweep_at.max(SUSPECTS_MIN) || self.bytes_since >= DROPPED_BYTES_MAX {
+            self.sweep(since);
         }
     }
 
-    /// Lets go of those that are none any more, and sees whether too many of a `try` are held here alone.
-    fn look(&mut self, since: u64) {
+    /// Removes arrays that are no suspects any more, and checks whether too many of a `try` are held only here.
+    fn sweep(&mut self, since: u64) {
         self.each.retain(|(_, lazy)| lazy.is_suspect());
         let (mut count, mut size, mut first) = (0, 0, None);
         for (number, lazy) in self.each.iter().filter(|(number, lazy)| *number >= since && is_dropped(lazy)) {
@@ -63,18 +64,18 @@ impl Suspects {
             first.get_or_insert(*number);
         }
         self.due = first.filter(|_| count >= DROPPED_MAX || size >= DROPPED_BYTES_MAX);
-        // As many again as others hold, or as may be held here alone.
-        self.look_at = self.each.len() + DROPPED_MAX.max(self.each.len() - count);
+        // The list may grow by as many as others hold, or by as many as may be held only here.
+        self.sweep_at = self.each.len() + DROPPED_MAX.max(self.each.len() - count);
         self.bytes_since = 0;
     }
 
-    /// Whether those from a number on that nobody else holds are to be awaited: an outer `try` has to wait for its
-    /// turn.
+    /// Whether suspects from `number` on that nothing else holds are to be awaited. Those of an outer `try` wait until
+    /// it is the innermost.
     pub fn is_due(&self, number: u64) -> bool {
         self.due.is_some_and(|first| first >= number)
     }
 
-    /// Takes out those that nobody else holds, where they are due.
+    /// Takes out the suspects that nothing else holds, if they are to be awaited.
     pub fn take_due(&mut self, number: u64) -> Vec<Arc<Lazy>> {
         if !self.is_due(number) {
             return Vec::new();
@@ -82,32 +83,32 @@ impl Suspects {
         self.due = None;
         let dropped = self.each.extract_if(.., |(made, lazy)| *made >= number && is_dropped(lazy));
         let dropped = dropped.map(|(_, lazy)| lazy).filter(|lazy| lazy.is_suspect()).collect();
-        self.look_at = self.each.len() + SUSPECTS_MIN;
+        self.sweep_at = self.each.len() + SUSPECTS_MIN;
         dropped
     }
 
-    /// Those from a number on.
+    /// Returns the suspects from `number` on.
     pub fn since(&self, number: u64) -> Vec<Arc<Lazy>> {
         let recent = self.each.iter().filter(|(made, lazy)| *made >= number && lazy.is_suspect());
         recent.map(|(_, lazy)| lazy.clone()).collect()
     }
 
-    /// Whether there may be any from a number on.
+    /// Whether there may be suspects from `number` on.
     pub fn are_any(&self, number: u64) -> bool {
         self.each.last().is_some_and(|(made, _)| *made >= number)
     }
 
-    /// Those from a number on are none any more.
+    /// Forgets the suspects from `number` on.
     pub fn forget(&mut self, number: u64) {
         self.each.retain(|(made, _)| *made < number);
         self.due = self.due.filter(|first| *first < number);
-        self.look_at = self.look_at.min(self.each.len() + SUSPECTS_MIN);
+        self.sweep_at = self.sweep_at.min(self.each.len() + SUSPECTS_MIN);
         self.bytes_since = 0;
     }
 }
 
 impl Interp {
-    /// What an instruction made of operands: how large what stands behind it is; inside of a `try`, it may be a
+    /// Notes an instruction's result: the size of the arrays behind it and, inside of a `try`, that it may be a
     /// suspect.
     pub(super) fn note_result<'v>(&mut self, operands: impl IntoIterator<Item = &'v Value>, result: &Value) {
         let Value::Lazy(made) = result else { return };
@@ -123,7 +124,7 @@ impl Interp {
         }
     }
 
-    /// The same of the operands on the stack from `at` on.
+    /// Does the same for operands on the stack from `at` on.
     pub(super) fn note_result_of(&mut self, at: usize, result: &Value) {
         let Value::Lazy(made) = result else { return };
         made.made_of(Past::of(&self.stack[at..], self.env.options.near_elements_max));
@@ -137,18 +138,18 @@ impl Interp {
         let Some(handler) = self.handlers.last().filter(|handler| self.suspects.is_due(handler.since)) else {
             return false;
         };
-        // A task that catches errors within its calls would take one of the `try` around it.
+        // A task that catches errors within its calls would catch an error that belongs to the `try` around it.
         let catches = |activation: &Activation| matches!(activation, Activation::Task(task) if task.task.catches());
         !self.frames[handler.frame..].iter().any(catches)
     }
 
-    /// Those suspects; awaiting them shows their faults.
+    /// Takes those suspects. Awaiting them shows their faults.
     pub(super) fn take_due_suspects(&mut self) -> Vec<Arc<Lazy>> {
         let since = self.handlers.last().filter(|_| self.has_due_suspects()).map(|handler| handler.since);
         since.map_or(Vec::new(), |since| self.suspects.take_due(since))
     }
 
-    /// Where a session's mark says that something was recorded.
+    /// Returns the place that a session's mark stands for.
     fn place_of_mark(&self, mark: u64) -> Option<Place> {
         let frames = self.frames.iter().filter_map(|a| match a {
             Activation::Code(frame) => Some(&frame.code),
@@ -166,7 +167,7 @@ impl Interp {
         self.texts.push_back(code);
     }
 
-    /// An error that was read later than it was recorded is blamed on where it was recorded.
+    /// Makes an error of an array that failed name the place where it was recorded, beside the place where it was read.
     pub(super) fn blame_record(&self, error: &mut ScriptError) {
         let Some(Origin::Recorded(mark)) = error.origin.as_deref() else { return };
         let place = self.place_of_mark(*mark);
@@ -188,7 +189,7 @@ impl Interp {
     }
 }
 
-/// Whether nobody else holds it.
+/// Whether only the list of suspects holds the array.
 fn is_dropped(lazy: &Arc<Lazy>) -> bool {
     Arc::strong_count(lazy) == 1
 }
@@ -198,7 +199,7 @@ fn bytes(lazy: &Lazy) -> usize {
     lazy.dims.elements().saturating_mul(lazy.class.bytes())
 }
 
-/// Whether what was made may be at fault; its operands' faults are its own then.
+/// Marks the operands' faults as passed on to `made`. Returns whether `made` may be at fault.
 fn note<'v>(operands: impl IntoIterator<Item = &'v Value>, made: &Arc<Lazy>) -> bool {
     if !made.is_suspect() {
         return false;
@@ -214,14 +215,14 @@ fn note<'v>(operands: impl IntoIterator<Item = &'v Value>, made: &Arc<Lazy>) -> 
     true
 }
 
-/// Where one of these codes recorded what a session's mark stands for.
+/// Returns the place in one of these codes that a session's mark stands for.
 pub fn place_among<'c>(codes: impl IntoIterator<Item = &'c Arc<Code>>, mark: u64) -> Option<Place> {
     let (id, pc) = ((mark >> 32) as u32, mark as u32 as usize);
     let code = codes.into_iter().find_map(|code| find(code, id))?;
     Some(Place { source: code.source.clone(), span: *code.spans.get(pc)? })
 }
 
-/// The code of this number: itself, or an anonymous or nested function in it.
+/// Finds the code of this number: `code` itself, or an anonymous or nested function in it.
 fn find(code: &Arc<Code>, id: u32) -> Option<&Arc<Code>> {
     if code.id == id {
         return Some(code);

@@ -1,7 +1,7 @@
-//! Assignments of which a target takes as many values as it has places: `[c{1:2}, s.x] = f ()`.
+//! Assignments in which a target takes as many values as it has places: `[c{1:2}, s.x] = f ()`.
 //!
-//! Must hold: the places are counted, and the subscripts evaluated, before the value is computed; while it is, they
-//! stand in a list of their own, which ends with the statement.
+//! Must hold: the places are counted, and the subscripts evaluated, before the value is computed. Meanwhile they are
+//! kept in a list of their own, which ends with the statement.
 
 use super::Interp;
 use super::call::missing;
@@ -17,20 +17,20 @@ pub(super) struct Targets {
     each: Vec<Waiting>,
 }
 
-/// A target: the way into its variable, and how many values it takes.
+/// A target: the path to its place in the variable, and how many values it takes.
 struct Waiting {
-    /// None where the variable becomes a cell of the value.
+    /// Empty if the variable becomes a cell that holds the value.
     steps: Vec<Access>,
     places: usize,
     /// Whether it is `~`.
     ignored: bool,
-    /// Whether it is all of an empty variable, `c{…}`: alone, it takes a value although none was asked for, as
-    /// `[varargout{1:nargout}] = f ()` needs it.
+    /// Whether it is all of an empty variable, `c{…}`. If such a target stands alone, it takes a value although none
+    /// was asked for, as `[varargout{1:nargout}] = f ()` needs it.
     is_empty: bool,
 }
 
 impl Targets {
-    /// The target, where it is alone and takes a value that was not asked for.
+    /// Returns the target if it stands alone and takes a value that was not asked for.
     fn unasked(&mut self) -> Option<&mut Waiting> {
         match &mut self.each[..] {
             [waiting] if waiting.is_empty && waiting.places == 0 => Some(waiting),
@@ -42,7 +42,7 @@ impl Targets {
         self.each.iter().map(|t| t.places).sum()
     }
 
-    /// Which values go to a `~`.
+    /// Tells for each value whether it goes to a `~`.
     fn ignored(&self) -> Vec<bool> {
         self.each.iter().flat_map(|t| std::iter::repeat_n(t.ignored, t.places)).collect()
     }
@@ -59,8 +59,8 @@ impl Interp {
         self.targets.last().map_or(1, Targets::places)
     }
 
-    /// Which outputs of the innermost function go to a `~`, from the first on; what was called in its own place, such
-    /// as an anonymous function or `feval`, passes on what its caller wants.
+    /// Tells for each output of the innermost function, from the first on, whether it goes to a `~`. An anonymous
+    /// function or `feval` in between passes on what its own caller wants.
     pub fn ignored_outputs(&self) -> Vec<bool> {
         let is_inside = |a: &&Activation| match a {
             Activation::Code(frame) => frame.code.kind == Kind::Eval,
@@ -93,12 +93,12 @@ impl Interp {
         }
     }
 
-    /// A target that takes one value by itself.
+    /// Adds a target that takes one value.
     pub(super) fn target_plain(&mut self, ignored: bool) {
         self.wait_for(Waiting { steps: Vec::new(), places: 1, ignored, is_empty: false });
     }
 
-    /// All above the last mark becomes as many values as there are places, in reverse order.
+    /// Turns the values above the last mark into as many values as there are places, in reverse order.
     pub(super) fn spread_targets(&mut self) -> Flow<()> {
         let ignored = self.targets.last().map_or_else(Vec::new, Targets::ignored);
         self.all_set(|i| ignored.get(i).is_some_and(|&ignored| ignored))?;
@@ -115,9 +115,9 @@ impl Interp {
         Ok(())
     }
 
-    /// A target whose places are counted now.
+    /// Adds a target whose places are counted now.
     pub(super) fn target(&mut self, slot: Slot, path: u32) -> Flow<()> {
-        let (steps, at, marks) = self.way(path)?;
+        let (steps, at, marks) = self.path_steps(path)?;
         let base = self.slot_value(slot);
         let places = index::places(&mut self.env, base.as_ref(), &steps)?;
         self.env.check_host(&[places], 4 * size_of::<Value>())?;
@@ -128,7 +128,7 @@ impl Interp {
         Ok(())
     }
 
-    /// The values of a target, which lie on the stack in reverse order, go to its places.
+    /// Stores the values of a target, which lie on the stack in reverse order, in its places.
     pub(super) fn store_target(&mut self, slot: Slot, target: u16) -> Flow<()> {
         let Some((waiting, first)) =
             self.targets.last().and_then(|t| Some((t.each.get(target as usize)?, t.first(target as usize))))
@@ -158,7 +158,7 @@ impl Interp {
         Ok(())
     }
 
-    /// The value of a target that takes one must be there.
+    /// Fails if the value of a target that takes one is missing.
     pub(super) fn target_defined(&self, target: u16) -> Flow<()> {
         match (self.stack.last(), self.targets.last()) {
             (Some(Value::Colon), Some(targets)) => Err(missing(targets.first(target as usize)).into()),

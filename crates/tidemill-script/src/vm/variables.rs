@@ -1,4 +1,4 @@
-//! Variables, by slot for instructions and by name for functions that ask.
+//! Access to variables: by slot for instructions, and by name for functions that ask.
 
 use super::Interp;
 use super::frame::{Activation, Frame, Variable};
@@ -30,14 +30,14 @@ pub struct Described {
 }
 
 impl Interp {
-    /// The innermost frame's variables that have values, with what they are.
+    /// Returns the innermost frame's variables that have values, with their properties.
     pub fn described_variables(&self) -> Vec<Described> {
         let Some(frame) = self.frame() else { return Vec::new() };
         let frames = self.frames.iter().rev().filter_map(|a| match a {
             Activation::Code(frame) => Some(frame),
             Activation::Task(_) => None,
         });
-        // Evaluated text runs in the variables of the function below it.
+        // Evaluated text runs in the variables of the function below it, so that function's parameters count.
         let params = frames.into_iter().find(|f| !f.shares).map_or(&[][..], |f| &f.code.params[..]);
         let is_static = |at: usize| self.static_at(at).is_some();
         self.named_slots()
@@ -55,7 +55,7 @@ impl Interp {
             .collect()
     }
 
-    /// What `whos` calls the innermost scope: `top scope`, or the function and its file.
+    /// Returns the innermost scope's name for `whos`: `top scope`, or the function and its file.
     pub fn scope_name(&self) -> String {
         let frames = self.frames.iter().rev().filter_map(|a| match a {
             Activation::Code(frame) => Some(frame),
@@ -71,8 +71,8 @@ impl Interp {
         }
     }
 
-    /// The function of the library that the script's own code has called, where the innermost code is the library's,
-    /// and where the script's own code stands.
+    /// If the innermost code is the library's: returns the library function that the script's own code called, and the
+    /// place of that call.
     pub fn called_of_library(&self) -> (Option<Name>, Option<Place>) {
         let mut called = None;
         for activation in self.frames.iter().rev() {
@@ -135,7 +135,7 @@ impl Interp {
         }
     }
 
-    /// Moves a variable's value out, to be put back changed.
+    /// Moves a variable's value out; the caller puts it back changed.
     pub(super) fn take_slot(&mut self, slot: Slot) -> Option<Value> {
         let at = self.position(slot);
         match &mut self.variables[at] {
@@ -171,7 +171,7 @@ impl Interp {
         }
     }
 
-    /// Sets a variable by its place among all.
+    /// Sets a variable by its index among all variables.
     pub(super) fn set_slot(&mut self, at: usize, value: Value) {
         self.put_at(at, Some(value));
     }
@@ -183,7 +183,7 @@ impl Interp {
         }
     }
 
-    /// A store into a global, of nothing, or in a `try`.
+    /// Stores into a variable that the fast loop cannot set: a global, an undefined value, or within a `try`.
     pub(super) fn store_slow(&mut self, slot: Slot) -> Flow<()> {
         match self.stack.pop() {
             Some(Value::Colon) | None => {
@@ -210,7 +210,7 @@ impl Interp {
         names.into_iter().position(|n| &**n == name)
     }
 
-    /// The names of the innermost frame's slots, evaluated text's included.
+    /// Returns the names of the innermost frame's slots, including those that evaluated text added.
     pub(super) fn slot_names(&self) -> Vec<Name> {
         self.frame().map_or(Vec::new(), |f| f.code.names.iter().chain(&f.extra).cloned().collect())
     }
@@ -221,15 +221,15 @@ impl Interp {
         self.value_at(frame.variables + Self::slot_of(frame, name)?)
     }
 
-    /// Whether the innermost frame's code gives this name a value somewhere: a variable, also where its last use has
-    /// moved it away.
+    /// Whether the innermost frame's code assigns this name anywhere. Then it is a variable, even if its last use has
+    /// moved the value out.
     pub fn is_assigned(&self, name: &str) -> bool {
         let Some(frame) = self.frame() else { return false };
         let Some(slot) = Self::slot_of(frame, name) else { return false };
         self.is_slot_assigned(frame, slot as Slot)
     }
 
-    /// The same of a slot of this frame, the innermost one.
+    /// Asks the same for a slot of this frame, which is the innermost one.
     pub(super) fn is_slot_assigned(&self, frame: &Frame, slot: Slot) -> bool {
         self.is_defined(slot)
             || frame.closure.as_ref().is_some_and(|closure| closure.captured.iter().any(|(s, _)| *s == slot))
@@ -244,7 +244,7 @@ impl Interp {
         self.assign_in(Scope::Here, name, value)
     }
 
-    /// The number of the frame whose variables a text sees.
+    /// Returns the index of the frame whose variables a text sees.
     pub(super) fn frame_in(&self, scope: Scope) -> usize {
         let is_code = |i: &usize| matches!(self.frames[*i], Activation::Code(_));
         let shares = |i: usize| matches!(&self.frames[i], Activation::Code(frame) if frame.shares);
@@ -253,14 +253,14 @@ impl Interp {
             Scope::Here => here,
             Scope::Base => (0..self.frames.len()).find(is_code).unwrap_or(0),
             Scope::Caller => {
-                // The function that asks may do so in a text of its own.
+                // The function that asks may do so in a text of `eval`, which shares its variables.
                 let own = (0..=here).rev().filter(is_code).find(|&i| !shares(i)).unwrap_or(here);
                 (0..own).rev().find(is_code).unwrap_or(own)
             }
         }
     }
 
-    /// The file whose functions a text calls that is evaluated there.
+    /// Returns the file whose functions a text can call that is evaluated in this scope.
     pub(super) fn source_in(&self, scope: Scope) -> Option<Arc<Source>> {
         self.frame_at(self.frame_in(scope)).map(|frame| frame.code.source.home().clone())
     }
@@ -272,22 +272,22 @@ impl Interp {
         }
     }
 
-    /// Where a frame's variables begin.
+    /// Returns the index of a frame's first variable.
     pub(super) fn variables_of(&self, number: usize) -> usize {
         self.frame_at(number).map_or(0, |f| f.variables)
     }
 
-    /// The names of a frame's slots, evaluated text's included.
+    /// Returns the names of a frame's slots, including those that evaluated text added.
     pub(super) fn names_in(&self, number: usize) -> Vec<Name> {
         self.frame_at(number).map_or(Vec::new(), |f| f.code.names.iter().chain(&f.extra).cloned().collect())
     }
 
-    /// How many these are.
+    /// Returns the number of a frame's slots.
     pub(super) fn count_names_in(&self, number: usize) -> usize {
         self.frame_at(number).map_or(0, |f| f.code.names.len() + f.extra.len())
     }
 
-    /// A frame's variables, for a text that is compiled to run in them.
+    /// Describes a frame's variables to the compiler, for a text that runs in them.
     pub(super) fn known_in(&self, number: usize) -> Known {
         let names = self.names_in(number);
         // Texts that run in the frame share its variables.
@@ -307,7 +307,7 @@ impl Interp {
         self.value_at(self.variables_of(number) + slot).is_some()
     }
 
-    /// A new variable of a frame, behind its others. Variables of the frames above it move.
+    /// Adds a variable to a frame, behind its others. Variables of the frames above it move.
     pub(super) fn add_variable(&mut self, number: usize, name: Name) -> usize {
         let Some(frame) = self.frame_at(number) else { return 0 };
         let (base, count) = (frame.variables, frame.code.names.len() + frame.extra.len());
@@ -315,7 +315,7 @@ impl Interp {
         self.variables.insert(at, Variable::Undefined);
         for (i, activation) in self.frames.iter_mut().enumerate() {
             if let Activation::Code(frame) = activation {
-                // Evaluated text shares its caller's variables: all frames over the same ones learn the name.
+                // Evaluated text shares its caller's variables, so all frames over the same variables learn the name.
                 let same = frame.variables == base && frame.code.names.len() + frame.extra.len() == count;
                 if same && (i <= number || frame.shares) {
                     frame.extra.push(name.clone());
@@ -327,20 +327,20 @@ impl Interp {
         at
     }
 
-    /// Where the function that runs was called.
+    /// Returns the place at which the running function was called.
     pub fn calling_place(&self) -> Option<crate::source::Place> {
         let caller = self.frame_in(Scope::Caller);
         (caller < self.frame_in(Scope::Here)).then(|| self.frame_at(caller).map(|f| self.place_of(f)))?
     }
 
-    /// Whether the variable has a value where the innermost function was called.
+    /// Whether the variable has a value in the caller of the innermost function.
     pub fn caller_has(&self, name: &str) -> bool {
         let caller = self.frame_in(Scope::Caller);
         let at = self.frame_at(caller).and_then(|frame| Self::slot_of(frame, name));
         at.is_some_and(|at| self.has_value(caller, at))
     }
 
-    /// The innermost frame's slots, but for those of what assignments keep for themselves, whose names nobody can write.
+    /// Returns the innermost frame's slots, except those of hidden variables.
     fn named_slots(&self) -> impl Iterator<Item = (usize, Name)> {
         self.slot_names().into_iter().enumerate().filter(|(_, name)| !is_hidden(name))
     }
@@ -351,7 +351,7 @@ impl Interp {
         self.named_slots().filter_map(|(i, name)| Some((name, self.value_at(frame.variables + i)?))).collect()
     }
 
-    /// Removes the innermost frame's variables whose names fit.
+    /// Removes the innermost frame's variables whose names match.
     pub fn clear_variables(&mut self, fits: impl Fn(&str) -> bool) {
         let Some(base) = self.frame().map(|f| f.variables) else { return };
         for (i, name) in self.slot_names().iter().enumerate() {
@@ -364,7 +364,7 @@ impl Interp {
         }
     }
 
-    /// Removes globals whose names fit.
+    /// Removes globals whose names match.
     pub fn clear_globals(&mut self, fits: impl Fn(&str) -> bool) {
         for (name, &n) in &self.globals {
             if fits(name) {
@@ -379,8 +379,8 @@ impl Interp {
         self.globals.keys().cloned().collect()
     }
 
-    /// Functions whose names fit forget what they keep between calls.
-    /// Those of files are read again when they are called again.
+    /// Makes functions whose names match forget their persistent variables. Functions of files are read again at their
+    /// next call.
     pub fn clear_functions(&mut self, fits: impl Fn(&str) -> bool) {
         self.clear_persistents(&fits);
         let files = &self.files;
@@ -413,7 +413,7 @@ impl Interp {
         self.static_at(frame.variables + slot).is_some_and(|n| self.globals.get(name) == Some(&n))
     }
 
-    /// The number of the global or persistent that a variable is.
+    /// Returns the number of the global or persistent variable in this place.
     fn static_at(&self, at: usize) -> Option<u32> {
         match self.variables.get(at)? {
             Variable::Static(n) => Some(*n),
@@ -425,17 +425,17 @@ impl Interp {
         }
     }
 
-    /// The number of arguments that the innermost function was called with; `None` at a script's top level.
+    /// Returns the number of arguments of the innermost function's call; `None` at a script's top level.
     pub fn nargin(&self) -> Option<usize> {
         self.called_frame().map(|f| f.nargin)
     }
 
-    /// The number of outputs that the innermost function was asked for.
+    /// Returns the number of outputs that the innermost function's caller asked for.
     pub fn nargout(&self) -> Option<usize> {
         self.function_frame().map(|f| f.nargout)
     }
 
-    /// The frame of the innermost function, if the script runs in one: its own or an anonymous one.
+    /// Returns the frame of the innermost function, named or anonymous; `None` at a script's top level.
     fn called_frame(&self) -> Option<&Frame> {
         let mut frames = self.frames.iter().rev().filter_map(|a| match a {
             Activation::Code(frame) => Some(frame),
@@ -449,7 +449,7 @@ impl Interp {
         self.called_frame().filter(|f| f.code.kind == Kind::Function)
     }
 
-    /// Every array of the runtime that a variable or operand of any frame holds, once.
+    /// Returns every array of the runtime that a variable or operand of any frame holds, once each.
     pub fn live_values(&self) -> Vec<Arc<Lazy>> {
         let mut out: Vec<Arc<Lazy>> = Vec::new();
         self.for_each_held(|value| match value {
@@ -459,7 +459,7 @@ impl Interp {
         out
     }
 
-    /// The functions of every object of `onCleanup` that one of them holds.
+    /// Returns the functions of all `onCleanup` objects that a variable or operand holds.
     pub(super) fn held_duties(&self) -> Vec<Arc<Duty>> {
         let mut out = Vec::new();
         self.for_each_held(|value| {
@@ -470,8 +470,8 @@ impl Interp {
         out
     }
 
-    /// What variables and operands of all frames hold, also in maps and closures. A map that holds itself is looked
-    /// into once.
+    /// Visits all values that variables and operands of all frames hold, including those in maps and closures. A map
+    /// that contains itself is visited once.
     fn for_each_held(&self, mut each: impl FnMut(&Value)) {
         let variables = self.variables.iter().filter_map(|variable| match variable {
             Variable::Value(value) => Some(value),
@@ -516,7 +516,7 @@ impl Interp {
         }
     }
 
-    /// A variable becomes the global of its name.
+    /// Turns a variable into the global of its name.
     pub(super) fn make_global(&mut self, slot: Slot) {
         let name = self.name_of(slot);
         let n = match self.globals.get(&name) {
@@ -530,7 +530,7 @@ impl Interp {
         self.bind_static(slot, n);
     }
 
-    /// A variable becomes the function's own that lasts between calls.
+    /// Turns a variable into a persistent one of its function.
     pub(super) fn make_persistent(&mut self, slot: Slot) {
         let key = (self.code().id, slot);
         let n = match self.persistents.get(&key) {
@@ -572,8 +572,8 @@ impl Interp {
         Ok(())
     }
 
-    /// Fails where a frame's variables are those that its text names: in functions that are nested, or hold nested
-    /// ones. `ans` is always there.
+    /// Fails if a text may not add this variable to a frame: functions that are nested, or contain nested ones, have
+    /// only the variables that their text names. `ans` is always there.
     pub(super) fn check_may_add(&self, number: usize, name: &str) -> Flow<()> {
         let frames = self.frames[..=number.min(self.frames.len().saturating_sub(1))].iter().rev();
         let own = frames.into_iter().find_map(|activation| match activation {
@@ -587,7 +587,8 @@ impl Interp {
     }
 }
 
-/// Gives a shared variable a value. What it held ends after its lock, for a handle's end may reach the variable.
+/// Gives a shared variable a value. The old value is dropped after the lock is released, since the end of a handle may
+/// reach this variable.
 fn put_shared(shared: &Shared, statics: &mut [Option<Value>], value: Option<Value>) {
     let mut content = shared.lock();
     let before = match &mut *content {
@@ -598,7 +599,7 @@ fn put_shared(shared: &Shared, statics: &mut [Option<Value>], value: Option<Valu
     drop(before);
 }
 
-/// Whether a variable is one that an assignment keeps something in: nobody can write its name.
+/// Whether an assignment made the variable for its own use. A script cannot write such a name.
 fn is_hidden(name: &Name) -> bool {
     name.starts_with('(')
 }

@@ -271,13 +271,13 @@ fn conv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 /// Multiplications between two looks for an interrupt.
-const LOOK_UP: usize = 1 << 22;
+const OPERATIONS_BETWEEN_CHECKS: usize = 1 << 22;
 
 /// The coefficients of the product of two polynomials that have some.
 fn product<T: Copy + Default + Mul<Output = T> + AddAssign>(env: &Env, a: &[T], b: &[T]) -> Flow<Vec<T>> {
     let mut out = vec![T::default(); a.len() + b.len() - 1];
     // Parts of both whose products stay in a core's cache.
-    let step = LOOK_UP / BLOCK;
+    let step = OPERATIONS_BETWEEN_CHECKS / BLOCK;
     for (block, factors) in a.chunks(step).enumerate() {
         for (part, with) in b.chunks(BLOCK).enumerate() {
             env.check_halt()?;
@@ -320,7 +320,7 @@ fn divided<T>(env: &Env, mut rest: Vec<T>, by: &[T]) -> Flow<(Vec<T>, Vec<T>)>
 where
     T: Copy + std::ops::Div<Output = T> + std::ops::Mul<Output = T> + std::ops::SubAssign,
 {
-    let step = (LOOK_UP / by.len()).max(1);
+    let step = (OPERATIONS_BETWEEN_CHECKS / by.len()).max(1);
     let mut quotient = Vec::with_capacity(rest.len() + 1 - by.len());
     for i in 0..=rest.len() - by.len() {
         if i % step == 0 {
@@ -394,7 +394,7 @@ fn filtered<T: Copy + Default + Add<Output = T> + Sub<Output = T> + Mul<Output =
     let over = |v: &[T]| (0..order).map(|i| v.get(i).map_or(T::default(), |c| *c / a[0])).collect::<Vec<T>>();
     let (b, a) = (over(b), over(a));
     let mut out = vec![T::default(); lanes.len * lanes.count];
-    let step = (LOOK_UP / order).max(1);
+    let step = (OPERATIONS_BETWEEN_CHECKS / order).max(1);
     let mut left = Vec::with_capacity((order - 1) * lanes.count);
     for lane in 0..lanes.count {
         let begin = (0..order - 1).map(|i| given.as_ref().map_or(T::default(), |g| g(lane * (order - 1) + i)));
