@@ -75,12 +75,12 @@ pub fn settle<T>(env: &mut Env, mut step: impl FnMut(&mut Env) -> Flow<T>) -> Re
 ///
 /// # Errors
 /// The fault of an array of the runtime; an error for values that are no arrays.
-pub fn home(env: &mut Env, value: &Value) -> Result<Arc<Tensor>, ScriptError> {
+pub fn to_host(env: &mut Env, value: &Value) -> Result<Arc<Tensor>, ScriptError> {
     settle(env, |env| env.host(value))
 }
 
 /// Returns the same array on the runtime, if its class has a dtype; any other value is returned unchanged.
-pub fn away(env: &Env, value: &Value) -> Value {
+pub fn to_runtime(env: &Env, value: &Value) -> Value {
     let class = value.class();
     if class.dtype().is_none() || value.is_complex() || matches!(value, Value::Lazy(_)) {
         return value.clone();

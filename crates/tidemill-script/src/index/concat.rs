@@ -1,8 +1,9 @@
 //! Joining: `[a, b; c]` and `cat (dim, …)`.
 //!
-//! In: parts of any classes. Out: one value, of the class that wins: a cell takes all others in, then char, the
-//! leftmost integer, single, double; only logicals stay logical.
-//! Must hold: parts that have no elements count for the class, and for the shape where it fits.
+//! In: parts of any classes. Out: one value. If a part is a cell, the result is a cell that contains the others;
+//! otherwise its class is the first of these that occurs: char, the leftmost integer class, single, double. Only
+//! logicals give a logical.
+//! Must hold: parts without elements count for the class, and for the shape if they fit.
 
 use super::structs;
 use crate::env::Env;
@@ -16,8 +17,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tidemill::{Array, Shape};
 
-/// Joins parts behind a first one that nobody else holds, in place and with room to spare: a loop that adds a little
-/// to a vector, a text or a list of cells each time copies it seldom. `false` where it is anything else.
+/// Joins parts in place behind the first one, if nothing else holds that. The result has room to spare, so a loop that
+/// adds a little to a vector, a text or a list of cells each time seldom copies it. Returns `false` if the parts cannot
+/// be joined so.
 pub fn append(env: &Env, dim: usize, parts: &mut [Value]) -> bool {
     let Some((first, rest)) = parts.split_first_mut() else { return false };
     let lies_along =
@@ -94,13 +96,13 @@ pub fn append(env: &Env, dim: usize, parts: &mut [Value]) -> bool {
 /// Joins parts along dimension `dim` (from 0).
 pub fn join(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     Ok(match join_as_is(env, dim, parts)? {
-        // No complex numbers without an imaginary part.
+        // Complex numbers without an imaginary part become real.
         Value::Tensor(t) if t.data.is_complex() => Value::tensor(Arc::unwrap_or_clone(t)),
         value => value,
     })
 }
 
-/// As [`join`], but complex stays complex.
+/// Does the same as [`join`], but complex stays complex.
 pub fn join_as_is(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     match parts {
         [] => return Ok(Value::empty()),
@@ -122,7 +124,7 @@ pub fn join_as_is(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     join_arrays(env, dim, parts)
 }
 
-/// One part between brackets: no range any more.
+/// Returns a single part between brackets, which is a range no more.
 fn alone(value: &Value) -> Value {
     match value {
         Value::Tensor(t) if t.form != Form::Full => Value::tensor_as_is(t.seen_as(t.dims.clone())),
@@ -130,7 +132,7 @@ fn alone(value: &Value) -> Value {
     }
 }
 
-/// Numbers, or truth values, side by side.
+/// Joins parts that are all doubles, or all truth values; `None` for others.
 fn scalars(dim: usize, parts: &[Value]) -> Option<Value> {
     let mut extents = [1, 1, 1];
     *extents.get_mut(dim)? = parts.len();
@@ -146,16 +148,17 @@ fn scalars(dim: usize, parts: &[Value]) -> Option<Value> {
     Some(Value::tensor_as_is(Tensor::new(Dims::new(&extents), data)))
 }
 
-/// The shape of all parts together, and whether each of them takes part.
+/// The shape of the joined parts, and for each part whether it contributes elements.
 struct Joined {
     dims: Dims,
     taken: SmallVec<[bool; 8]>,
 }
 
-/// Extents must agree but for `dim`. What has no elements at all (0×0), or is an empty vector, may be left out.
+/// Returns the joined shape. Extents must agree, except along `dim`. Parts without elements (0×0), and empty vectors,
+/// may be left out.
 fn shapes(dim: usize, parts: &[Dims]) -> Flow<Joined> {
     let mut dims = parts[0].clone();
-    // Several `[]` behind each other are still nothing.
+    // Several `[]` behind each other still give an empty value.
     let mut nothing = dim > 1 && dims == Dims::zero();
     for next in &parts[1..] {
         dims = match nothing && next[..2] != [0, 0] {
@@ -193,7 +196,7 @@ fn added(dim: usize, so_far: &Dims, next: &Dims) -> Flow<Dims> {
     }
 }
 
-/// The elements of parts joined: their chunks take turns.
+/// Joins the parts' elements, taking a chunk of each part in turn.
 fn interleave<T: Clone>(dim: usize, dims: &Dims, parts: &[(&[T], usize)]) -> Vec<T> {
     let inner: usize = (0..dim).map(|d| dims.extent(d)).product();
     let outer: usize = (dim + 1..dims.len()).map(|d| dims.extent(d)).product();
@@ -207,7 +210,7 @@ fn interleave<T: Clone>(dim: usize, dims: &Dims, parts: &[(&[T], usize)]) -> Vec
     out
 }
 
-/// The class of arrays joined, and whether they are complex.
+/// Returns the class of the joined arrays, and whether they are complex.
 fn class_of(parts: &[Value]) -> Flow<(Class, bool)> {
     let has = |class: Class| parts.iter().any(|p| p.class() == class);
     let integer = parts.iter().map(Value::class).find(|c| c.is_integer());
@@ -255,8 +258,8 @@ fn join_arrays(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     Ok(Value::tensor_as_is(tensor))
 }
 
-/// Whether host values are joined to one array of the runtime, few elements each time, so often that it had better come
-/// to the host; `None` where something else is joined.
+/// Returns `Some` if host values of few elements are joined to one array of the runtime: whether this has happened so
+/// often that the array should be gathered to the host. Returns `None` for other parts.
 fn grown(env: &Env, parts: &[Value]) -> Option<bool> {
     let mut away = parts.iter().filter_map(|p| if let Value::Lazy(l) = p { Some(l) } else { None });
     let lazy = away.next().filter(|l| !l.pinned)?;
@@ -269,7 +272,7 @@ fn grown(env: &Env, parts: &[Value]) -> Option<bool> {
 
 fn on_host(env: &Env, dim: usize, parts: &[Value], joined: &Joined, class: Class, complex: bool) -> Flow<Tensor> {
     let mut taken: Vec<Arc<Tensor>> = Vec::with_capacity(parts.len());
-    // Text stays double-quoted if all of it is.
+    // The joined text is double-quoted if all of its parts are.
     let mut double_quoted = class == Class::Char;
     for (part, &takes) in parts.iter().zip(&joined.taken) {
         let tensor = env.host(part)?;
@@ -298,14 +301,14 @@ fn on_host(env: &Env, dim: usize, parts: &[Value], joined: &Joined, class: Class
     Ok(Tensor { double_quoted, ..Tensor::new(joined.dims.clone(), data) })
 }
 
-/// The vector behind `data`, of the type of `like`.
+/// Returns the vector in `data`, which has the same type as `like`.
 fn same_variant<'a, T: Variant>(_like: &[T], data: &'a Data) -> &'a [T] {
     T::slice(data)
 }
 
 /// An element type of [`Data`].
 trait Variant: Sized {
-    /// The elements; none if they are of another type.
+    /// Returns the elements; none if they have another type.
     fn slice(data: &Data) -> &[Self];
 }
 
@@ -329,14 +332,14 @@ variants! {
 impl Variant for u8 {
     fn slice(data: &Data) -> &[u8] {
         match data {
-            // Text and uint8 are both bytes, and all parts are of one class.
+            // Text and uint8 are both bytes. All parts have the same class, so they are not mixed up.
             Data::U8(v) | Data::Char(v) => v,
             _ => &[],
         }
     }
 }
 
-/// Joins on the runtime; neighbours that lie in host memory go there as one.
+/// Joins on the runtime. Neighbouring parts in host memory are uploaded as one array.
 fn record(env: &mut Env, dim: usize, parts: &[Value], joined: &Joined, class: Class) -> Flow<Value> {
     let mut arrays: Vec<Array> = Vec::new();
     let mut neighbours: Vec<Value> = Vec::new();
@@ -361,7 +364,7 @@ fn record(env: &mut Env, dim: usize, parts: &[Value], joined: &Joined, class: Cl
     Ok(Lazy::new(array, class, pinned, may_fault)?.value())
 }
 
-/// Host parts that stand side by side become one array of the runtime.
+/// Turns neighbouring host parts into one array of the runtime.
 fn flush(env: &Env, dim: usize, class: Class, parts: &mut Vec<Value>, arrays: &mut Vec<Array>) -> Flow<()> {
     if !parts.is_empty() {
         let all: Vec<Dims> = parts.iter().map(Value::dims).collect();
@@ -372,7 +375,7 @@ fn flush(env: &Env, dim: usize, class: Class, parts: &mut Vec<Value>, arrays: &m
     Ok(())
 }
 
-/// Cells; what is no cell becomes a cell of one, and what is empty none.
+/// Joins cells. A part that is no cell becomes a cell with that content, and an empty one is left out.
 fn join_cells(env: &Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     let cells: Vec<Arc<CellArray>> = parts
         .iter()
@@ -390,13 +393,14 @@ fn join_cells(env: &Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     Ok(Value::cell(joined.dims.clone(), interleave(dim, &joined.dims, &chunks)))
 }
 
-/// Whether an array among structs is left out: `[]` anywhere, an empty vector behind one.
+/// Whether an array among structs is left out: any `[]`, and an empty vector `behind` the first struct.
 fn is_left_out(value: &Value, behind: bool) -> bool {
     let array = matches!(value, Value::Tensor(_) | Value::Lazy(_));
     array && matches!((&value.dims()[..], behind), ([0, 0], _) | ([0, 1] | [1, 0], true))
 }
 
-/// Structs with the same fields; `[]` among them is left out. `at`: the first that is a struct or a function handle.
+/// Joins structs with the same fields, and leaves `[]` out. `at` is the position of the first struct or function
+/// handle.
 fn join_structs(dim: usize, parts: &[Value], at: usize) -> Flow<Value> {
     let mut arrays: Vec<Arc<StructArray>> = Vec::new();
     for (i, part) in parts.iter().enumerate() {

@@ -1,10 +1,10 @@
 //! Deletion: `a(i) = []`, `a(:, j) = []`.
 //!
-//! Must hold: at most one subscript is not a colon; an error leaves the target as it was.
+//! Must hold: at most one subscript is not a colon; an error leaves the target unchanged.
 
 use super::grid::Grid;
 use super::lazy;
-use super::lazy_write::bring_home;
+use super::lazy_write::move_to_host;
 use super::read::on_host;
 use super::subscript::{Places, Subscript, Subscripts, folded};
 use crate::env::Env;
@@ -15,13 +15,13 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// What a deletion leaves: the elements at `keep` along dimension `dim` of the array.
+/// The result of a deletion: the elements at `keep` along dimension `dim` of the array.
 struct Rest {
     /// The array's extents as the deletion sees them.
     extents: SmallVec<[usize; 3]>,
     dim: usize,
     keep: Vec<usize>,
-    /// The shape afterwards.
+    /// The shape of the result.
     dims: Dims,
 }
 
@@ -46,7 +46,7 @@ pub fn paren(env: &mut Env, target: &mut Option<Value>, subscripts: &[Value]) ->
         return Ok(());
     }
     let Some(rest) = rest(&base.dims(), &known)? else {
-        // Nothing goes, but it is an array like any other from now on: no range, and not known to be diagonal.
+        // Nothing is deleted. But the array becomes an ordinary one, no range, and not known to be diagonal.
         if let Value::Tensor(shared) = base
             && shared.form != Form::Full
         {
@@ -61,13 +61,14 @@ pub fn paren(env: &mut Env, target: &mut Option<Value>, subscripts: &[Value]) ->
     Ok(())
 }
 
-/// An array of the runtime that loses a little again and again comes to the host. Gives how often it was touched.
+/// Gathers an array of the runtime to the host if small parts of it are deleted again and again. Returns its count of
+/// touches.
 fn touched(env: &Env, target: &mut Option<Value>, subscripts: &[Subscript]) -> Flow<u32> {
     let Some(Value::Lazy(lazy)) = target else { return Ok(0) };
     let extents = folded(&lazy.dims, subscripts.len());
     let elements = subscripts.iter().zip(&extents).fold(1, |n: usize, (s, &extent)| n.saturating_mul(s.len(extent)));
     if !lazy.pinned && elements <= env.part_elements_max() && lazy.touch(elements) {
-        bring_home(env, target)?;
+        move_to_host(env, target)?;
         return Ok(0);
     }
     Ok(lazy.touches.load(Ordering::Relaxed))
@@ -93,7 +94,7 @@ fn reshaped(value: Value, dims: Dims) -> Flow<Value> {
     })
 }
 
-/// Neighbours in a vector go, in place.
+/// Deletes neighbouring elements of a vector in place. Returns `false` if that is not possible.
 fn run_of_vector(base: &mut Value, subscripts: &[Subscript]) -> bool {
     let (first, len) = match subscripts {
         [Subscript { places: Places::One(at), .. }] => (*at, 1),
@@ -103,7 +104,7 @@ fn run_of_vector(base: &mut Value, subscripts: &[Subscript]) -> bool {
     let Value::Tensor(shared) = base else { return false };
     let Some(tensor) = Arc::get_mut(shared) else { return false };
     let n = tensor.data.len();
-    // What is left keeps its box, and its direction.
+    // The rest must not become a scalar, and must keep its direction.
     if first + len > n || n - len < 2 || tensor.data.is_complex() {
         return false;
     }
@@ -118,7 +119,7 @@ fn run_of_vector(base: &mut Value, subscripts: &[Subscript]) -> bool {
     true
 }
 
-/// The shape of `n` elements left of an array from which single ones were deleted: a column stays one.
+/// Returns the shape of the `n` remaining elements after a deletion of single elements: a column stays a column.
 fn linear_rest(dims: &Dims, n: usize) -> Dims {
     match dims[..] {
         [rows, 1] if rows != 1 => Dims::new(&[n, 1]),
@@ -126,7 +127,7 @@ fn linear_rest(dims: &Dims, n: usize) -> Dims {
     }
 }
 
-/// What is left; `None` where nothing goes.
+/// Returns the remaining part; `None` if nothing is deleted.
 fn rest(array: &Dims, subscripts: &Subscripts) -> Flow<Option<Rest>> {
     match &subscripts[..] {
         [] => fail!("invalid empty index list"),
@@ -159,13 +160,13 @@ fn along_one(array: &Dims, subscripts: &[Subscript]) -> Flow<Option<Rest>> {
     Ok(Some(Rest { extents, dim, keep, dims }))
 }
 
-/// Whether a subscript names nothing, with at most one before it that is no colon.
+/// Whether a subscript is empty, and at most one subscript before it is no colon.
 fn is_empty_before_two(subscripts: &[Subscript], extents: &[usize]) -> bool {
     let empty = subscripts.iter().zip(extents).position(|(s, &n)| s.len(n) == 0);
     empty.is_some_and(|at| subscripts[..at].iter().filter(|s| !s.is_colon()).count() < 2)
 }
 
-/// The positions among `n` that a subscript does not name; `None` where it names none.
+/// Returns the positions below `n` that a subscript does not name; `None` if it names none.
 fn others(subscript: &Subscript, n: usize, what: &str) -> Flow<Option<Vec<usize>>> {
     if subscript.len(n) == 0 {
         return Ok(None);

@@ -1,7 +1,7 @@
-//! The places that several subscripts name together, walked in order, and what is done at them: reading, writing,
-//! growing.
+//! The places that several subscripts name together, visited in order: for reading, writing and growing.
 //!
-//! Must hold: INDEX-2: a grid's places lie inside the array for which it was made; whoever makes one has checked it.
+//! Must hold: INDEX-2: a grid's places lie inside the array for which it was made; the code that makes a grid has
+//! checked that.
 
 use super::subscript::{Places, Position, Subscript, Subscripts, folded, linear_dims, out_of_bound};
 use crate::error::{Flow, fail_id};
@@ -11,13 +11,13 @@ use smallvec::SmallVec;
 /// The places of an index in an array.
 pub struct Grid {
     axes: SmallVec<[Axis; 3]>,
-    /// What subscripts of one place come to.
+    /// The sum of the offsets of the subscripts that name one place.
     base: usize,
-    /// How many places there are.
+    /// The number of places.
     len: usize,
 }
 
-/// A subscript of more than one place, or of none.
+/// A subscript that names several places, or none.
 struct Axis {
     subscript: Subscript,
     len: usize,
@@ -25,7 +25,7 @@ struct Axis {
 }
 
 impl Grid {
-    /// The places of `subscripts` in an array, each within its extent (INDEX-2).
+    /// Makes the grid of `subscripts` in an array. Each subscript is within its extent (INDEX-2).
     pub fn new(extents: &[usize], subscripts: Subscripts) -> Grid {
         let mut grid = Grid { axes: SmallVec::new(), base: 0, len: 1 };
         let mut stride = 1;
@@ -34,7 +34,7 @@ impl Grid {
             let len = subscript.len(extent);
             grid.len = grid.len.saturating_mul(len);
             if len == 1 {
-                // Of an array without elements the products may overflow; no place of it is ever used.
+                // If the array has no elements the products may overflow, but then no place of the grid is used.
                 grid.base = grid.base.wrapping_add(subscript.place(0).wrapping_mul(stride));
             } else {
                 grid.axes.push(Axis { subscript, len, stride });
@@ -44,17 +44,17 @@ impl Grid {
         grid
     }
 
-    /// How many places there are.
+    /// Returns the number of places.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The first place; of a grid of one place, that place.
+    /// Returns the first place.
     pub fn first(&self) -> usize {
         self.axes.iter().fold(self.base, |at, axis| at + axis.subscript.place(0) * axis.stride)
     }
 
-    /// Calls `run` with evenly spaced places in order: where they start, how far apart they are, how many.
+    /// Calls `run` with evenly spaced places in order: the first, the distance, and the number of places.
     pub fn runs(&self, mut run: impl FnMut(usize, isize, usize)) {
         if self.len == 0 {
             return;
@@ -82,14 +82,14 @@ impl Grid {
         }
     }
 
-    /// All places in order.
+    /// Returns all places in order.
     pub fn positions(&self) -> Vec<usize> {
         let mut out = Vec::with_capacity(self.len);
         self.runs(|start, step, len| out.extend((0..len).map(|i| start.wrapping_add_signed(step * i as isize))));
         out
     }
 
-    /// The elements at these places.
+    /// Copies the elements at these places.
     pub fn gather<T: Clone>(&self, from: &[T]) -> Vec<T> {
         let mut out = Vec::with_capacity(self.len);
         if let [Axis { subscript: Subscript { places: Places::List(list), .. }, stride, .. }] = &self.axes[..] {
@@ -103,7 +103,7 @@ impl Grid {
         out
     }
 
-    /// Overwrites the elements at these places: by `values` in order, or all by the one of them.
+    /// Overwrites the elements at these places: with `values` in order, or all with the single one in `values`.
     pub fn scatter<T: Clone>(&self, into: &mut [T], values: &[T]) {
         if let [one] = values {
             self.runs(|start, step, len| match step {
@@ -128,7 +128,7 @@ impl Grid {
     }
 }
 
-/// What reading through subscripts gives: which places, and the result's shape.
+/// How to read through subscripts: the places, and the result's shape.
 pub struct Reading {
     /// The places.
     pub grid: Grid,
@@ -136,7 +136,7 @@ pub struct Reading {
     pub dims: Dims,
 }
 
-/// The shape that reading gives, and the extents that the subscripts see.
+/// Returns the result's shape of a read, and the array's extents as the subscripts see them.
 ///
 /// # Errors
 /// Subscripts beyond the array.
@@ -158,7 +158,7 @@ pub fn read_dims(array: &Dims, subscripts: &[Subscript]) -> Flow<(Dims, SmallVec
     Ok((dims, extents))
 }
 
-/// How to read an array through subscripts.
+/// Plans a read of an array through subscripts.
 ///
 /// # Errors
 /// Subscripts beyond the array.
@@ -167,20 +167,20 @@ pub fn reading(array: &Dims, subscripts: Subscripts) -> Flow<Reading> {
     Ok(Reading { grid: Grid::new(&extents, subscripts), dims })
 }
 
-/// What writing through subscripts does: the array's new shape, and which places of it are written.
+/// How to write through subscripts: the array's new shape, and the places that are written.
 pub struct Writing {
-    /// The array's shape afterwards.
+    /// The array's shape after the write.
     pub dims: Dims,
-    /// The extents that the subscripts see in it.
+    /// The array's extents as the subscripts see them.
     pub extents: SmallVec<[usize; 3]>,
     /// The subscripts.
     pub subscripts: Subscripts,
-    /// Nothing is written: nothing was assigned to nothing.
+    /// Whether nothing is written, since an empty value was assigned to no places.
     pub nothing: bool,
 }
 
 impl Writing {
-    /// How many places are written along each subscript.
+    /// Returns the number of written places along each subscript.
     pub fn lens(&self) -> SmallVec<[usize; 3]> {
         self.subscripts.iter().zip(&self.extents).map(|(s, &n)| s.len(n)).collect()
     }
@@ -191,8 +191,8 @@ impl Writing {
     }
 }
 
-/// How to write a value of the shape `value` into an array through subscripts: a scalar goes everywhere, other values
-/// must have the index's extents, those of 1 apart. What lies outside grows the array.
+/// Plans a write of a value of the shape `value` into an array. A scalar is written to all places. Other values must
+/// have the index's extents, not counting extents of 1. Places outside make the array grow.
 ///
 /// # Errors
 /// Shapes that do not fit; growth in an ambiguous direction.
@@ -213,7 +213,7 @@ pub fn writing(array: &Dims, subscripts: Subscripts, value: &Dims) -> Flow<Writi
     }
 }
 
-/// A vector with more elements; nothing becomes a row, and so does what has no rows.
+/// Returns the shape of a vector with more elements. An empty value, and one without rows, becomes a row.
 fn grown_vector(array: &Dims, n: usize) -> Flow<Dims> {
     match array[..] {
         [0 | 1, _] => Ok(Dims::new(&[1, n])),
@@ -260,14 +260,14 @@ fn write_many(array: &Dims, subscripts: Subscripts, value: &Dims) -> Flow<Writin
     Ok(Writing { dims, extents, subscripts, nothing: false })
 }
 
-/// The extents of an array that has none yet: colons take theirs from the value.
+/// Returns the extents for a write into an array without extents. Colons take theirs from the value.
 fn asked_of_value(subscripts: &[Subscript], value: &Dims) -> SmallVec<[usize; 3]> {
     let scalar = |s: &Subscript| s.is_one();
     if subscripts.iter().all(Subscript::is_colon) && (subscripts.len() > 2 || value.len() == 2) {
         return (0..subscripts.len()).map(|d| value.extent(d)).collect();
     }
-    // Each subscript that is not one number stands for one extent of the value: for any of them if there are as
-    // many, else for those that are not 1.
+    // Each subscript that is not one number stands for one extent of the value. If there are as many such subscripts as
+    // extents, all extents count, otherwise those that are not 1.
     let exact = subscripts.iter().filter(|s| !scalar(s)).count() == value.len();
     let mut extents = value.iter().copied().filter(|&n| exact || n != 1);
     let mut out: SmallVec<[usize; 3]> = SmallVec::new();
@@ -286,8 +286,8 @@ fn nonconformant<T>(target: &[usize], value: &Dims) -> Flow<T> {
     fail_id!("Octave:nonconformant-args", "=: nonconformant arguments (op1 is {target}, op2 is {value})")
 }
 
-/// The elements under other dimensions, at least as large in each; new places hold `fill`. In place, with room to
-/// spare, where only the last extent grows.
+/// Arranges the elements for other dimensions, at least as large in each. New places hold `fill`. If only the last
+/// extent grows, this is done in place, with room to spare.
 pub fn resize<T: Clone>(data: &mut Vec<T>, old: &Dims, new: &Dims, fill: T) {
     if old == new {
         return;
@@ -300,7 +300,7 @@ pub fn resize<T: Clone>(data: &mut Vec<T>, old: &Dims, new: &Dims, fill: T) {
         data.resize(n, fill);
         return;
     }
-    // Columns move apart. An array of which an extent is zero has none to move.
+    // Columns move apart. An array with an extent of zero has no columns to move.
     let subscripts: Subscripts =
         (0..rank).map(|d| Subscript::list((0..old.extent(d)).collect(), Dims::zero())).collect();
     let extents: SmallVec<[usize; 3]> = (0..rank).map(|d| new.extent(d)).collect();

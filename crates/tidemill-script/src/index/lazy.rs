@@ -1,8 +1,9 @@
-//! Subscripts into arrays of the runtime, and arrays of the runtime as subscripts: recorded, not computed.
+//! Subscripts into arrays of the runtime, and arrays of the runtime as subscripts. They are recorded and not computed
+//! here.
 //!
-//! Reading through ranges is a view, through lists a `take`, through masks a `compress` (whose length is awaited).
-//! Must hold: nothing waits; where the host has to do the work, its values are asked for (`Need::Host`). An array of
-//! which small parts are read or written again and again comes to the host as a whole, unless it is pinned.
+//! Reading through ranges is a view, through lists a `take`, through masks a `compress` (whose length is awaited). Must
+//! hold: nothing waits; if the host has to do the work, it asks for the values (`Need::Host`). An array whose small
+//! parts are read or written again and again is gathered to the host as a whole, unless it is pinned.
 
 use super::grid::read_dims;
 use super::read::on_host;
@@ -16,18 +17,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tidemill::{Array, DType, Shape, SliceArg, step};
 
-/// The most elements of an array that the host makes as soon as a part of it is read that the host has written.
+/// The most elements of a filled array that the host makes as soon as a part of it is read and the host has written
+/// into it.
 const FILLED_ELEMENTS_MAX: usize = 1 << 22;
 
-/// Subscripts, some of which may lie on the runtime.
+/// Subscripts, some of which may be on the runtime.
 pub enum LazySubscripts {
-    /// All known here.
+    /// All of them are known on the host.
     Host(Subscripts),
-    /// At least one is on the runtime.
+    /// At least one of them is on the runtime.
     Mixed(SmallVec<[Resolved; 3]>),
 }
 
-/// What values name as subscripts; nothing is awaited.
+/// Turns values into subscripts, without waiting.
 ///
 /// # Errors
 /// Values that are no positive integers.
@@ -45,11 +47,11 @@ pub fn subscripts(values: &[Value]) -> Flow<LazySubscripts> {
     Ok(LazySubscripts::Host(host.collect()))
 }
 
-/// How a value is read.
+/// The outcome of a read.
 pub enum Read {
-    /// This is what the subscripts name.
+    /// The part that the subscripts name.
     Done(Value),
-    /// The host reads this value through these subscripts.
+    /// The host has to read this value through these subscripts.
     Host(Value, Subscripts),
 }
 
@@ -58,14 +60,14 @@ pub(super) fn fits(class: Class, dims: &Dims) -> bool {
     class.dtype().is_some() && dims.len() <= Shape::RANK_MAX
 }
 
-/// Reads `base` where it or a subscript lies on the runtime. `values` are the subscripts as they were given.
+/// Reads a part of `base`, if it or a subscript is on the runtime. `values` are the subscripts as they were given.
 ///
 /// # Errors
 /// Subscripts beyond the array; a need.
 pub fn read(env: &mut Env, base: &Value, subscripts: LazySubscripts, values: &[Value]) -> Flow<Read> {
     if !fits(base.class(), &base.dims()) || base.is_complex() || values.len() > Shape::RANK_MAX {
         let subscripts = on_host(env, values)?;
-        return Ok(Read::Host(at_home(env, base)?, subscripts));
+        return Ok(Read::Host(in_host_memory(env, base)?, subscripts));
     }
     match subscripts {
         LazySubscripts::Host(subscripts) => read_known(env, base, subscripts),
@@ -73,8 +75,8 @@ pub fn read(env: &mut Env, base: &Value, subscripts: LazySubscripts, values: &[V
     }
 }
 
-/// The value in host memory.
-fn at_home(env: &Env, value: &Value) -> Flow<Value> {
+/// Returns the value in host memory.
+fn in_host_memory(env: &Env, value: &Value) -> Flow<Value> {
     Ok(match value {
         Value::Lazy(_) => Value::Tensor(env.host(value)?),
         other => other.clone(),
@@ -91,23 +93,23 @@ fn read_known(env: &mut Env, base: &Value, subscripts: Subscripts) -> Flow<Read>
     let small = n <= env.part_elements_max().max(1);
     if let (true, false, Some(filled)) = (small, lazy.pinned, &lazy.filled) {
         if filled.writes.is_empty() {
-            // One number everywhere: nobody has to be asked.
+            // The array holds the same number everywhere, so the runtime is not asked.
             let data = Data::filled(lazy.class, filled.value, n);
             return Ok(Read::Done(Value::tensor(Tensor::new(dims, data))));
         }
-        // What was written from here is read here: a loop makes each part from the one before.
+        // The host wrote this array, so it reads it, too: a loop computes each part from the one before.
         if lazy.dims.elements() <= FILLED_ELEMENTS_MAX {
-            return Ok(Read::Host(at_home(env, base)?, subscripts));
+            return Ok(Read::Host(in_host_memory(env, base)?, subscripts));
         }
     }
     if !lazy.pinned && small && (lazy.host.get().is_some() || lazy.touch(n)) {
-        return Ok(Read::Host(at_home(env, base)?, subscripts));
+        return Ok(Read::Host(in_host_memory(env, base)?, subscripts));
     }
     let array = take(env, &lazy.array, &extents, &subscripts, &dims)?;
     Ok(Read::Done(Lazy::new(array, lazy.class, lazy.pinned, lazy.may_fault)?.value()))
 }
 
-/// The part of an array that subscripts name, which are within its extents.
+/// Records the part of an array that subscripts name, which are within its extents.
 fn take(env: &Env, array: &Array, extents: &[usize], subscripts: &[Subscript], dims: &Dims) -> Flow<Array> {
     let mut part = array.reshape(extents);
     if let [Subscript { places: Places::List(list), .. }] = subscripts {
@@ -123,7 +125,7 @@ fn take(env: &Env, array: &Array, extents: &[usize], subscripts: &[Subscript], d
     Ok(part.reshape(&dims[..]).checked()?)
 }
 
-/// A subscript as a slice; lists are taken whole, and apart.
+/// Returns a subscript as a slice. A list becomes the whole dimension, and is applied separately.
 pub(super) fn slice(places: &Places) -> SliceArg {
     match places {
         Places::Colon | Places::List(_) => SliceArg::ALL,
@@ -135,19 +137,19 @@ pub(super) fn slice(places: &Places) -> SliceArg {
     }
 }
 
-/// Known positions as an array of indices.
+/// Uploads known positions as an array of indices.
 pub(super) fn places_array(env: &Env, list: &[usize], dims: &Dims) -> Flow<Array> {
     let list: Vec<u32> = list.iter().map(|&place| u32::try_from(place).unwrap_or(u32::MAX)).collect();
     Ok(env.session.from_vec(list, &dims[..])?)
 }
 
-/// What a fault of subscripts that are no positive integers is named by.
+/// The op name in faults of subscripts that are no positive integers.
 pub const SUBSCRIPTS: &str = "index";
-/// What a fault of subscripts beyond an array is named by.
+/// The op name in faults of subscripts beyond an array.
 pub const BEYOND: &str = "index beyond";
 
-/// Indices that count from 1, on the runtime, as positions among `extent`, of an array of these dimensions. Using what
-/// is no positive integer, or lies beyond, faults.
+/// Turns an index array of the runtime, which counts from 1, into positions below `extent` in an array of these
+/// dimensions. An index that is no positive integer, or lies beyond, makes the result faulty.
 fn places_of(index: &Lazy, extent: usize, dims: &Dims) -> Array {
     let x = &index.array;
     let counts = x.ge(1i64);
@@ -160,7 +162,7 @@ fn places_of(index: &Lazy, extent: usize, dims: &Dims) -> Array {
         .ensure_for(SUBSCRIPTS, &holds, "subscripts must be either integers 1 to (2^63)-1 or logicals")
 }
 
-/// The same of indices that are known to name elements.
+/// Does the same for indices that are known to be valid.
 pub(super) fn known_places_of(index: &Lazy) -> Array {
     index.array.cast_to(DType::I32) - 1i64
 }
@@ -170,10 +172,10 @@ fn touches_of(value: &Value) -> u32 {
 }
 
 fn read_mixed(env: &mut Env, base: &Value, resolved: SmallVec<[Resolved; 3]>, values: &[Value]) -> Flow<Read> {
-    let home = |env: &mut Env| Ok(Read::Host(at_home(env, base)?, on_host(env, values)?));
+    let read_on_host = |env: &mut Env| Ok(Read::Host(in_host_memory(env, base)?, on_host(env, values)?));
     let dims = base.dims();
     if dims.elements() == 0 || dims.elements() > i32::MAX as usize {
-        return home(env);
+        return read_on_host(env);
     }
     if let [Resolved::Lazy(index)] = &resolved[..] {
         let n = index.dims.elements();
@@ -185,12 +187,12 @@ fn read_mixed(env: &mut Env, base: &Value, resolved: SmallVec<[Resolved; 3]>, va
             && lazy.touch(n)
         {
             env.host_all(values.iter().chain([base]))?;
-            return home(env);
+            return read_on_host(env);
         }
         let touches = touches_of(base);
         let read = match index.class {
             Class::Logical if index.dims.elements() <= dims.elements() => compress(env, base, index).map(Read::Done),
-            Class::Logical => home(env),
+            Class::Logical => read_on_host(env),
             _ => {
                 let subscript = Subscript { places: Places::List(Vec::new()), dims: index.dims.clone(), extent: 0 };
                 let out = linear_dims(&dims, &subscript, index.dims.elements());
@@ -199,13 +201,13 @@ fn read_mixed(env: &mut Env, base: &Value, resolved: SmallVec<[Resolved; 3]>, va
                 derived(array, base, index, true).map(Read::Done)
             }
         };
-        // Its part was used, not the whole.
+        // A part was used, not the whole array, so `lift` must not reset the count of touches.
         if let Value::Lazy(lazy) = base {
             lazy.touches.store(touches, Ordering::Relaxed);
         }
         return read;
     }
-    // Masks among several subscripts are short; their lengths have to be known.
+    // Masks among several subscripts are short, and their lengths have to be known.
     let masks =
         values.iter().zip(&resolved).filter(|(_, r)| matches!(r, Resolved::Lazy(l) if l.class == Class::Logical));
     env.host_all(masks.map(|(v, _)| v))?;
@@ -217,11 +219,11 @@ fn read_mixed(env: &mut Env, base: &Value, resolved: SmallVec<[Resolved; 3]>, va
 fn read_again(env: &mut Env, base: &Value, known: LazySubscripts, values: &[Value]) -> Flow<Read> {
     match known {
         LazySubscripts::Host(subscripts) => read_known(env, base, subscripts),
-        LazySubscripts::Mixed(_) => Ok(Read::Host(at_home(env, base)?, on_host(env, values)?)),
+        LazySubscripts::Mixed(_) => Ok(Read::Host(in_host_memory(env, base)?, on_host(env, values)?)),
     }
 }
 
-/// Several subscripts, of which some are arrays of the runtime: one after the other, along each dimension.
+/// Reads through several subscripts, some of which are on the runtime: one dimension after the other.
 fn read_axes(env: &mut Env, base: &Value, resolved: &[Resolved]) -> Flow<Read> {
     let known: Subscripts = resolved
         .iter()
@@ -259,7 +261,7 @@ fn read_axes(env: &mut Env, base: &Value, resolved: &[Resolved]) -> Flow<Read> {
     }
 }
 
-/// Whether what is made of two is pinned, and whether it may fault.
+/// Returns whether an array made of both is pinned, and whether it may fault.
 fn flags(base: &Value, other: &Lazy) -> (bool, bool) {
     match base {
         Value::Lazy(lazy) => (lazy.pinned || other.pinned, lazy.may_fault || other.may_fault),
@@ -267,13 +269,13 @@ fn flags(base: &Value, other: &Lazy) -> (bool, bool) {
     }
 }
 
-/// An array made of `base` and `other`, of the class of `base`.
+/// Makes the value of an array that was computed from `base` and `other`, with the class of `base`.
 pub(super) fn derived(array: Array, base: &Value, other: &Lazy, may_fault: bool) -> Flow<Value> {
     let (pinned, faulty) = flags(base, other);
     Ok(Lazy::new(array, base.class(), pinned, may_fault || faulty)?.value())
 }
 
-/// `base(mask)`: how many there are is awaited.
+/// Reads `base(mask)`. The number of true elements is awaited.
 fn compress(env: &mut Env, base: &Value, mask: &Arc<Lazy>) -> Flow<Value> {
     let (n, class) = (mask.dims.elements(), base.class());
     let found = match env.take_awaited() {
@@ -300,8 +302,8 @@ pub(super) fn wait(future: impl Future<Output = Result<Value, ScriptError>> + Se
     Stop::Need(Need::Future(Box::pin(future)))
 }
 
-/// An array of the runtime without the elements at these subscripts: `keep` are the others, along dimension `d` of
-/// the array seen as `extents`.
+/// Returns an array of the runtime without the deleted elements. `keep` are the positions that remain, along dimension
+/// `d` of the array seen with `extents`.
 pub fn keep(env: &Env, lazy: &Lazy, extents: &[usize], d: usize, keep: Vec<usize>, dims: &Dims) -> Flow<Value> {
     if dims.elements() == 0 {
         return Ok(Value::tensor(Tensor::zeros(lazy.class, dims.clone())));
@@ -313,7 +315,7 @@ pub fn keep(env: &Env, lazy: &Lazy, extents: &[usize], d: usize, keep: Vec<usize
     Ok(Lazy::new(array, lazy.class, lazy.pinned, lazy.may_fault)?.value())
 }
 
-/// `base(mask)` for deletion: what a mask of the runtime leaves.
+/// Does a deletion by a mask of the runtime: returns the elements for which it is false.
 ///
 /// # Errors
 /// A need.

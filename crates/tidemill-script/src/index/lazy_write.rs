@@ -1,8 +1,8 @@
-//! Writing into arrays of the runtime, and writing through them: recorded, not computed, and in place on the device
-//! where nobody else holds the array.
+//! Writing into arrays of the runtime, and writing through them. Writes are recorded, and happen in place on the device
+//! if nothing else holds the array.
 //!
-//! Must hold: nothing waits; where the host has to do the work, its values are asked for (`Need::Host`). How an index
-//! of the runtime makes an array grow is known only when it has been looked at, so its extremes are awaited.
+//! Must hold: nothing waits; if the host has to do the work, it asks for the values (`Need::Host`). An index on the
+//! runtime may make an array grow, so its extremes are awaited.
 
 use super::grid::{Grid, Writing, writing};
 use super::lazy::{LazySubscripts, derived, fits, known_places_of, places_array, slice, subscripts, wait};
@@ -17,28 +17,28 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tidemill::{Array, DType, Shape, SliceArg};
 
-/// How a value is written.
+/// The outcome of a write.
 pub enum Write {
-    /// It has been.
+    /// The value was written.
     Done,
-    /// The host writes: the target lies in host memory now, and so do the value and the subscripts.
+    /// The host has to write. The target, this value and these subscripts are in host memory now.
     Host(Value, Subscripts),
 }
 
-/// Writes `value` into `target` where it, the target or a subscript lies on the runtime. The host does it where the
-/// class is not the runtime's, where a host value makes the array grow, and where elements are written one by one.
+/// Writes `value` into `target` if it, the target or a subscript is on the runtime. The host does the write if the
+/// runtime lacks the class, if a host value makes the array grow, or if elements are written one by one.
 ///
 /// # Errors
-/// Shapes and subscripts that do not fit; a need. The target is then as it was.
+/// Shapes and subscripts that do not fit; a need. The target is unchanged then.
 pub fn write(env: &mut Env, target: &mut Option<Value>, values: &[Value], value: &Value) -> Flow<Write> {
     let class = target.as_ref().unwrap_or(value).class();
     let is_array = |v: &Value| class_is_array(v.class()) && !v.is_complex();
-    // Only the host can tell whether text or NaN is to become a truth value.
+    // Only the host can tell whether text or NaN would become a truth value.
     let refused = class == Class::Logical && !matches!(value, Value::Lazy(_)) && value.class() != Class::Logical;
     let plain = target.as_ref().is_none_or(is_array) && is_array(value) && !refused;
     let dims = target.as_ref().map_or_else(Dims::zero, Value::dims);
     if !plain || !fits(class, &dims) || values.len() > Shape::RANK_MAX || values.is_empty() {
-        return write_at_home(env, target, values, value);
+        return write_on_host(env, target, values, value);
     }
     match subscripts(values)? {
         LazySubscripts::Host(subscripts) => {
@@ -49,7 +49,7 @@ pub fn write(env: &mut Env, target: &mut Option<Value>, values: &[Value], value:
             [Resolved::Lazy(index)] if index.dims.elements() > 0 && dims.elements() > 0 => {
                 write_indexed(env, target, index, values, value, class)
             }
-            _ => write_at_home(env, target, values, value),
+            _ => write_on_host(env, target, values, value),
         },
     }
 }
@@ -58,9 +58,9 @@ fn class_is_array(class: Class) -> bool {
     Class::ARRAYS.contains(&class)
 }
 
-/// Brings all that a write needs to the host.
-fn write_at_home(env: &mut Env, target: &mut Option<Value>, values: &[Value], value: &Value) -> Flow<Write> {
-    // A cell keeps the array as it is.
+/// Gathers everything that a write needs to the host.
+fn write_on_host(env: &mut Env, target: &mut Option<Value>, values: &[Value], value: &Value) -> Flow<Write> {
+    // A cell takes the array in unchanged.
     let keeps = matches!(target, Some(Value::Cell(_) | Value::Struct(_)));
     let given = (!keeps).then_some(value);
     let indices = values.iter().filter(|v| matches!(v, Value::Lazy(l) if l.steps.is_none()));
@@ -70,15 +70,15 @@ fn write_at_home(env: &mut Env, target: &mut Option<Value>, values: &[Value], va
         Value::Lazy(_) if !keeps => Value::held(env.host(value)?),
         other => other.clone(),
     };
-    bring_home(env, target)?;
+    move_to_host(env, target)?;
     Ok(Write::Host(value, subscripts))
 }
 
-/// A target of the runtime becomes one of host memory, its values having been awaited.
-pub fn bring_home(env: &Env, target: &mut Option<Value>) -> Flow<()> {
+/// Moves a target of the runtime to host memory, once its values were awaited.
+pub fn move_to_host(env: &Env, target: &mut Option<Value>) -> Flow<()> {
     if let Some(lazy @ Value::Lazy(_)) = target {
         let host = env.host(lazy)?;
-        // The runtime's array goes first, so that the host's values have one holder and need no copy.
+        // The runtime's array is dropped first, so that the host array has one holder and is not copied.
         *target = None;
         *target = Some(Value::tensor_as_is(Arc::unwrap_or_clone(host)));
     }
@@ -107,7 +107,7 @@ fn write_known(
     };
     let cheap = small || value.is_scalar();
     if !given && !pinned && (grows || cheap && touches >= touches_max) || !fits(class, &writing.dims) {
-        return write_at_home(env, target, values, value);
+        return write_on_host(env, target, values, value);
     }
     env.check_elements(&writing.dims)?;
     let filled = match &target {
@@ -128,8 +128,8 @@ fn write_known(
     };
     let mut lazy = Lazy::new(array, class, pinned || value_pinned, faulty || value_faulty)?;
     lazy.filled = filled;
-    // Values of the runtime are no reason to come to the host, nor is one number in many places (a sieve's multiples),
-    // but what was read of the array still counts.
+    // Writing values of the runtime does not count towards gathering the array, and neither does writing one number in
+    // many places (a sieve's multiples). Earlier reads of the array still count.
     let touches = match (small, given) {
         (false, false) if cheap => touches,
         (false, _) => 0,
@@ -155,7 +155,7 @@ fn zeros(env: &Env, class: Class, dims: &Dims) -> Flow<Array> {
     .checked()?)
 }
 
-/// A larger array with the old one in its corner.
+/// Returns a larger array with the old one in its corner.
 fn grown(env: &Env, base: &Array, class: Class, old: &Dims, new: &Dims) -> Flow<Array> {
     let room = zeros(env, class, new)?;
     if old.elements() == 0 {
@@ -165,7 +165,7 @@ fn grown(env: &Env, base: &Array, class: Class, old: &Dims, new: &Dims) -> Flow<
     Ok(room.assign(&corner[..], base).checked()?)
 }
 
-/// The array with `value` written into it.
+/// Returns the array with `value` written into it.
 fn put(env: &Env, base: Array, writing: &Writing, value: &Value, class: Class) -> Flow<Array> {
     let (extents, subscripts) = (&writing.extents, &writing.subscripts);
     let lens = writing.lens();
@@ -184,7 +184,7 @@ fn put(env: &Env, base: Array, writing: &Writing, value: &Value, class: Class) -
     let folded = base.reshape(&extents[..]);
     let array = match (&lists[..], &subscripts[..]) {
         ([], [one]) if along(&writing.dims, 1).is_some() => {
-            // A vector's own direction: no view stands between the old array and the new.
+            // This keeps the vector's own direction, so that no view comes between the old array and the new one.
             let d = writing.dims.first_non_singleton();
             let slices: SmallVec<[SliceArg; 4]> =
                 (0..writing.dims.len()).map(|e| if e == d { slice(&one.places) } else { SliceArg::ALL }).collect();
@@ -209,7 +209,7 @@ fn put(env: &Env, base: Array, writing: &Writing, value: &Value, class: Class) -
     Ok(array.reshape(&writing.dims[..]).checked()?)
 }
 
-/// `target(index) = value`, the index being an array of the runtime.
+/// Does `target(index) = value`, for an index array of the runtime.
 fn write_indexed(
     env: &mut Env,
     target: &mut Option<Value>,
@@ -218,14 +218,14 @@ fn write_indexed(
     value: &Value,
     class: Class,
 ) -> Flow<Write> {
-    let Some(base) = target.as_ref() else { return write_at_home(env, target, values, value) };
+    let Some(base) = target.as_ref() else { return write_on_host(env, target, values, value) };
     let (dims, n, count) = (base.dims(), base.len(), index.dims.elements());
     if n > i32::MAX as usize || index.class == Class::Logical && count > n {
-        return write_at_home(env, target, values, value);
+        return write_on_host(env, target, values, value);
     }
     let array = if index.class == Class::Logical {
         if count == n && value.is_scalar() {
-            // No place has to be known: both are there, and the mask chooses.
+            // Both are of the same size, so the mask chooses between them, and no place has to be known.
             let mask = index.array.reshape(&dims[..]);
             mask.select(&lift(env, value, class)?, &lift(env, base, class)?)
         } else {
@@ -247,8 +247,8 @@ fn write_indexed(
             return Err(wait(index_stats(index)));
         };
         if !stats_inside(&stats, n) {
-            // It grows, or fails: the host does either.
-            return write_at_home(env, target, values, value);
+            // The array grows, or the write fails. The host does either.
+            return write_on_host(env, target, values, value);
         }
         lift(env, base, class)?.assign_at(&known_places_of(index), &lift(env, value, class)?)
     };
@@ -265,7 +265,7 @@ fn check_count(count: usize, value: &Value) -> Flow<()> {
     fail_id!("Octave:nonconformant-args", "=: nonconformant arguments (op1 is {count}x1, op2 is {given})")
 }
 
-/// The least and the greatest index, and whether one is no integer.
+/// Computes the least and the greatest index, and whether one is no integer.
 fn index_stats(index: &Arc<Lazy>) -> impl Future<Output = Result<Value, ScriptError>> + Send + 'static {
     let x = &index.array;
     let least = x.min_over(..).cast_to(DType::F64).item::<f64>();

@@ -1,6 +1,6 @@
 //! Targets that take several values: `[c{1:2}] = f ()`, `[s.x] = deal (0)`.
 //!
-//! Must hold: how many values a target takes is known before they are computed.
+//! Must hold: the number of values that a target takes is known before they are computed.
 
 use super::grid::{Grid, writing};
 use super::read::on_host;
@@ -11,7 +11,7 @@ use crate::error::{Flow, Stop, fail};
 use crate::value::{Dims, Value};
 use smallvec::SmallVec;
 
-/// How many values `target<steps>` takes.
+/// Returns how many values `target<steps>` takes.
 ///
 /// # Errors
 /// Subscripts that are no positive integers; a need.
@@ -33,7 +33,7 @@ pub fn places(env: &mut Env, target: Option<&Value>, steps: &[Access]) -> Flow<u
     }
 }
 
-/// `[target<steps>] = values`: each place of the target takes one of them.
+/// Does `[target<steps>] = values`: each place of the target takes one of the values.
 ///
 /// # Errors
 /// As [`assign`]; another number of values than the target has places.
@@ -79,7 +79,7 @@ pub fn assign_list(env: &mut Env, target: &mut Option<Value>, steps: &[Access], 
     }
 }
 
-/// What lies at the end of a way; nothing where it does not lead anywhere yet.
+/// Returns the value at the end of the steps; `None` if they lead to no value yet.
 fn found(env: &mut Env, target: Option<&Value>, steps: &[Access]) -> Flow<Option<Value>> {
     let mut value = target.cloned();
     for step in steps {
@@ -98,7 +98,7 @@ fn found(env: &mut Env, target: Option<&Value>, steps: &[Access]) -> Flow<Option
     Ok(value)
 }
 
-/// How many places each subscript names in a container, which may grow.
+/// Resolves subscripts into a container, which may grow. Returns the number of places along each.
 fn chosen(env: &mut Env, dims: &Dims, subscripts: &[Value]) -> Flow<(SmallVec<[usize; 3]>, Subscripts)> {
     let known = on_host(env, subscripts)?;
     let writing = writing(dims, known.clone(), &Dims::scalar())?;

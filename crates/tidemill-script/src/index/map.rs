@@ -1,6 +1,6 @@
 //! `m(key)`, `m(key) = value`, `m.Count`: reading and writing of a `containers.Map`, and joining maps.
 //!
-//! Must hold: a key or value that does not fit is refused before anything is written.
+//! Must hold: an unfit key or value is refused before anything is written.
 
 use super::{Access, Values};
 use crate::env::Env;
@@ -9,10 +9,10 @@ use crate::value::map::{Key, Map, Values as Kind};
 use crate::value::{Class, Data, Tensor, Value};
 use std::sync::Arc;
 
-/// A key as a map takes it; `None` for what is no key of this map's kind.
+/// Turns a value into a key of this map; `None` if the map has no such keys.
 ///
 /// # Errors
-/// What has to be awaited.
+/// A need.
 pub fn key(env: &Env, map: &Map, value: &Value) -> Flow<Option<Key>> {
     if map.has_texts() {
         return Ok(value.as_bytes().map(|text| Key::Text(text.to_vec())));
@@ -34,7 +34,7 @@ fn fitting_key(env: &Env, map: &Map, value: &Value) -> Flow<Key> {
     }
 }
 
-/// A key in a message: a text as it is, a number as `disp` has it.
+/// Formats a key for a message: a text unchanged, a number as `disp` shows it.
 pub fn shown(env: &mut Env, value: &Value) -> Flow<String> {
     let text = crate::display::disp(env, value)?;
     Ok(String::from_utf8_lossy(&text).trim().to_string())
@@ -66,10 +66,10 @@ pub fn field(map: &Map, name: &str) -> Flow<Values> {
     }])
 }
 
-/// A value as a map of this kind keeps it; `None` for what it does not take.
+/// Turns a value into the form in which a map of this kind keeps it; `None` if the map does not take it.
 ///
 /// # Errors
-/// What has to be awaited.
+/// A need.
 pub fn fitting_value(env: &Env, kind: Kind, value: Value) -> Flow<Option<Value>> {
     let Kind::Of(class) = kind else { return Ok(Some(value)) };
     if class == Class::Char {
@@ -105,7 +105,7 @@ pub fn write(env: &mut Env, map: &Map, steps: &[Access], value: Value) -> Flow<(
     Ok(())
 }
 
-/// `map(key)(…) = value` changes only what is itself a map: values are copies.
+/// Does `map(key)(…) = value`. This is possible only if the inner value is a map itself, since other values are copies.
 fn deeper(env: &mut Env, map: &Map, subscripts: &[Value], rest: &[Access], value: Value) -> Flow<()> {
     let [given] = subscripts else { return fail!("containers.Map: only one level of indexing is supported") };
     let key = fitting_key(env, map, given)?;
@@ -115,7 +115,7 @@ fn deeper(env: &mut Env, map: &Map, subscripts: &[Value], rest: &[Access], value
     }
 }
 
-/// `[m1; m2]`, `[m1, m2]`: a map with the entries of all; later ones win.
+/// Does `[m1; m2]` and `[m1, m2]`: makes a map with the entries of all. Later entries replace earlier ones.
 pub fn join(env: &Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     let name = if dim == 0 { "vertcat" } else { "horzcat" };
     let maps: Vec<&Arc<Map>> =

@@ -1,12 +1,12 @@
 //! Reading and writing parts of values: `a(i, j)`, `c{i}`, `s.f`, deletion, growth, and building bigger ones from
 //! parts (`[a, b; c]`).
 //!
-//! In the order in which data flows: `subscript` makes positions of values, `grid` walks the places that several
-//! subscripts name together and says how shapes fit, `read`, `write`, `delete`, `structs` and `concat` do it
-//! to host values, `map` and `parser` to objects, `path` goes the way into nested ones and `list` to several places at
-//! once, `lazy` and `lazy_write` record all of it where arrays of the runtime take part.
+//! In the order in which data flows: `subscript` turns values into positions. `grid` visits the places that several
+//! subscripts name together, and checks shapes. `read`, `write`, `delete`, `structs` and `concat` work on host values,
+//! `map` and `parser` on objects. `path` follows steps into nested values, and `list` into several places at once.
+//! `lazy` and `lazy_write` record all of it if arrays of the runtime take part.
 //!
-//! Messages say `index (5,_)` where Octave names the variable; the machine, which knows it, puts it in.
+//! Messages say `index (5,_)` where Octave names the variable. The machine knows the variable and puts its name in.
 
 mod concat;
 mod delete;
@@ -39,7 +39,7 @@ pub use read::slice;
 pub use subscript::Subscripts;
 pub use write::host as write_host;
 
-/// What an expression that may yield several values gives.
+/// The values of an expression that may give several.
 pub type Values = SmallVec<[Value; 1]>;
 
 /// A step into a value, with its indices evaluated.
@@ -53,7 +53,7 @@ pub enum Access {
     Field(Arc<str>),
 }
 
-/// `base(subscripts)`, of any class but function handles.
+/// Reads `base(subscripts)`, for any class except function handles.
 ///
 /// # Errors
 /// Subscripts out of range or not positive integers.
@@ -61,7 +61,7 @@ pub fn paren(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Value> {
     read::paren(env, base, subscripts)
 }
 
-/// `base{subscripts}`: as many values as the subscripts name.
+/// Reads `base{subscripts}`, which gives a value for each place.
 ///
 /// # Errors
 /// As [`paren`], and a base that is no cell array.
@@ -69,7 +69,7 @@ pub fn brace(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Values> 
     read::brace(env, base, subscripts)
 }
 
-/// `base.name`: as many values as the struct array has elements.
+/// Reads `base.name`, which gives a value for each element of the struct array.
 ///
 /// # Errors
 /// A base that is no struct, or lacks the field.
@@ -81,7 +81,7 @@ pub fn field(base: &Value, name: &str) -> Flow<Values> {
     }
 }
 
-/// What `end` is as subscript `position` (from 0) of `count`.
+/// Returns the value of `end` in subscript `position` (from 0) of `count`.
 pub fn end(base: &Value, position: usize, count: usize) -> usize {
     let dims = base.dims();
     match (position, count) {
@@ -93,19 +93,19 @@ pub fn end(base: &Value, position: usize, count: usize) -> usize {
     }
 }
 
-/// `target<steps> = value`; an undefined target is `None` and becomes what the first step makes of it. The target is
-/// changed in place where nobody else holds it.
+/// Does `target<steps> = value`. An undefined target is `None`, and becomes what the first step makes of it. The target
+/// is changed in place if nothing else holds it.
 ///
 /// # Errors
-/// Subscripts or shapes that do not fit; the target is then as it was.
+/// Subscripts or shapes that do not fit; the target is unchanged then.
 pub fn assign(env: &mut Env, target: &mut Option<Value>, steps: &[Access], value: Value) -> Flow<()> {
     path::walk(env, target, steps, Leaf::Assign(value))
 }
 
-/// `target<steps> = []`: the last step's elements go.
+/// Does `target<steps> = []`: deletes the elements that the last step names.
 ///
 /// # Errors
-/// More than one subscript that is not all of its dimension; the target is then as it was.
+/// More than one subscript that does not name its whole dimension; the target is unchanged then.
 pub fn delete(env: &mut Env, target: &mut Value, steps: &[Access]) -> Flow<()> {
     let mut inner = Some(std::mem::replace(target, Value::Num(0.0)));
     let result = path::walk(env, &mut inner, steps, Leaf::Delete);
@@ -113,7 +113,7 @@ pub fn delete(env: &mut Env, target: &mut Value, steps: &[Access]) -> Flow<()> {
     result
 }
 
-/// `[a, b]` (`dim` 1), `[a; b]` (`dim` 0) or `cat(dim + 1, …)`.
+/// Joins `[a, b]` (`dim` 1), `[a; b]` (`dim` 0) or `cat(dim + 1, …)`.
 ///
 /// # Errors
 /// Shapes or classes that do not fit.
@@ -121,16 +121,16 @@ pub fn concatenate(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     concat::join(env, dim, parts)
 }
 
-/// A row of a matrix that has others: what is complex stays so until all rows are joined.
+/// Joins a row of a matrix that has several rows. Complex values stay complex until all rows are joined.
 ///
 /// # Errors
-/// As those of [`concatenate`].
+/// Those of [`concatenate`].
 pub fn row_of_rows(env: &mut Env, parts: &[Value]) -> Flow<Value> {
     concat::join_as_is(env, 1, parts)
 }
 
-/// As [`concatenate`], in place where the first part is a vector that nobody else holds and the others are few: the
-/// first part then is the result. `false` where nothing was done.
+/// Does the same as [`concatenate`] in place, if the first part is a vector that nothing else holds and the others are
+/// short. The first part then becomes the result. Returns `false` if nothing was done.
 pub fn append(env: &Env, dim: usize, parts: &mut [Value]) -> bool {
     concat::append(env, dim, parts)
 }

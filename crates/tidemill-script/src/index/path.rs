@@ -1,7 +1,7 @@
-//! The way into a nested value: `a.b(3).c{2} = v`, which makes the containers that are missing.
+//! Follows steps into a nested value: `a.b(3).c{2} = v`. Missing containers are made.
 //!
-//! Must hold: what is on the way is taken out while its inside changes, so that nobody else holds it and it changes
-//! in place; if that fails, it is put back (INDEX-3).
+//! Must hold: a container on the path is taken out while its content changes, so that nothing else holds it and it
+//! changes in place. If the change fails, it is put back (INDEX-3).
 
 use super::grid::writing;
 use super::read::{host as read_host, on_host};
@@ -14,24 +14,24 @@ use crate::error::{Flow, fail};
 use crate::value::{Dims, Tensor, Value};
 use std::sync::Arc;
 
-/// What is done at the end of the way.
+/// The change at the end of the path.
 pub enum Leaf {
     /// A value is written.
     Assign(Value),
-    /// Elements go.
+    /// Elements are deleted.
     Delete,
 }
 
-/// Goes the way of `steps` into the target and does there what `leaf` says.
+/// Follows `steps` into the target, and makes the change `leaf` there.
 ///
 /// # Errors
-/// Steps that do not fit what lies there; the target is then as it was.
+/// Steps that do not fit the values on the path; the target is unchanged then.
 pub fn walk(env: &mut Env, target: &mut Option<Value>, steps: &[Access], leaf: Leaf) -> Flow<()> {
     if let Some(Value::Lazy(lazy)) = target
         && lazy.dims.elements() == 0
         && !steps.is_empty()
     {
-        // Nothing lies on the runtime, and containers may be made of it.
+        // An empty array needs no values from the runtime, and containers may be made of it.
         *target = Some(Value::tensor(Tensor::zeros(lazy.class, lazy.dims.clone())));
     }
     if let Some(Value::Map(map)) = target
@@ -76,13 +76,13 @@ const MANY: &str = "invalid dot name structure assignment because the structure 
 struct Spot {
     /// The container's dimensions, once the place exists.
     dims: Dims,
-    /// The place's position in them.
+    /// The position of the place.
     at: usize,
-    /// Whether it is there already.
+    /// Whether the place exists already.
     exists: bool,
 }
 
-/// The one place that subscripts name in a container of these dimensions.
+/// Returns the one place that subscripts name in a container of these dimensions.
 fn spot(env: &mut Env, dims: &Dims, subscripts: &[Value]) -> Flow<Spot> {
     if let [Value::Num(k)] = subscripts
         && let Some(at) = place(*k)
@@ -139,7 +139,7 @@ fn through_brace(
     Ok(())
 }
 
-/// `target.name…` and `target(subscripts).name…`.
+/// Follows `target.name…` and `target(subscripts).name…`.
 fn through_field(
     env: &mut Env,
     target: &mut Option<Value>,
@@ -183,14 +183,15 @@ fn through_field(
     Ok(())
 }
 
-/// The dimensions of a target that is a struct array, or becomes one. `nested`: the field is on the way to another.
+/// Returns the dimensions of a target that is a struct array, or becomes one. `nested`: another field follows.
 fn struct_dims(target: &Option<Value>, subscripted: bool, nested: bool) -> Flow<Dims> {
     match target {
         None => Ok(Dims::zero()),
         Some(Value::Struct(array)) if subscripted || array.len() == 1 => Ok(array.dims.clone()),
         Some(Value::Function(_)) => fail!("can't perform indexed assignment for function handle type"),
         Some(value @ (Value::Tensor(_) | Value::Cell(_))) if value.is_empty() => {
-            // Octave counts the places of `x.a`, of which a 0x3 array has none, but not those on the way to another.
+            // Octave counts the places of `x.a`, of which a 0x3 array has none, but does not count them if another
+            // field follows.
             let way = nested && matches!(value, Value::Tensor(_));
             if subscripted || way || value.dims() == Dims::zero() { Ok(Dims::zero()) } else { fail!("{MANY}") }
         }
@@ -207,7 +208,7 @@ fn not_last<T>(value: &Value) -> Flow<T> {
     fail!("in indexed assignment of {}, last {side} index must be ()", value.type_name())
 }
 
-/// `target(subscripts)` with more behind it.
+/// Follows `target(subscripts)`, with more steps behind it.
 fn through_paren(
     env: &mut Env,
     target: &mut Option<Value>,

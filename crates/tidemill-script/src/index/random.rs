@@ -1,4 +1,4 @@
-//! Random arrays and subscripts against plain loops over coordinates, in host memory and on the runtime.
+//! Tests of random arrays and subscripts against plain loops over coordinates, in host memory and on the runtime.
 
 use super::*;
 use crate::error::ScriptError;
@@ -7,7 +7,7 @@ use crate::value::{Data, Dims, Tensor};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
-/// A subscript before it meets an array: numbers to be folded into its extent.
+/// A subscript that is not yet fitted to an array: its numbers are folded into the array's extent.
 #[derive(Clone, Debug)]
 enum Raw {
     Colon,
@@ -27,7 +27,7 @@ fn raw() -> impl Strategy<Value = Raw> {
     ]
 }
 
-/// Positions within `extent`, and the value that names them.
+/// Returns positions below `extent`, and the value that names them.
 fn settled(raw: &Raw, extent: usize, room: usize) -> (Vec<usize>, Value) {
     let n = extent + room;
     let numbers = |places: &[usize]| Value::row(places.iter().map(|&p| p as f64 + 1.0).collect());
@@ -63,7 +63,7 @@ fn counted(dims: &[usize]) -> Tensor {
     Tensor::new(dims, Data::F64(data))
 }
 
-/// All coordinates of an array, in column-major order.
+/// Returns all coordinates of an array, in column-major order.
 fn coordinates(extents: &[usize]) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for &extent in extents.iter().rev() {
@@ -90,7 +90,7 @@ fn at(extents: &[usize], c: &[usize]) -> usize {
     })
 }
 
-/// The extents as `count` subscripts see them.
+/// Returns the extents as `count` subscripts see them.
 fn seen(dims: &[usize], count: usize) -> Vec<usize> {
     let mut extents: Vec<usize> = (0..count).map(|d| dims.get(d).copied().unwrap_or(1)).collect();
     extents[count - 1] *= dims.iter().skip(count).product::<usize>();
@@ -104,7 +104,7 @@ fn both<T>(mut case: impl FnMut(&mut Env, bool) -> Result<T, ScriptError>) -> Ve
 }
 
 fn placed(env: &Env, value: &Value, away: bool) -> Value {
-    if away { rig::away(env, value) } else { value.clone() }
+    if away { rig::to_runtime(env, value) } else { value.clone() }
 }
 
 proptest! {
@@ -131,7 +131,7 @@ proptest! {
             let base = placed(env, &Value::tensor(tensor.clone()), away);
             let index: Vec<Value> = chosen.iter().map(|(_, v)| placed(env, v, away && lazy_index)).collect();
             let value = rig::settle(env, |env| paren(env, &base, &index))?;
-            rig::home(env, &value)
+            rig::to_host(env, &value)
         });
         for result in results {
             let got = result.unwrap();
@@ -151,7 +151,7 @@ proptest! {
         lazy_value in any::<bool>(),
     ) {
         let tensor = counted(&dims);
-        // Fewer subscripts than dimensions cannot make it grow.
+        // With fewer subscripts than dimensions an array cannot grow.
         let room = if raws.len() < tensor.dims.len() { 0 } else { room };
         let extents = seen(&tensor.dims, raws.len());
         let chosen: Vec<_> = raws.iter().zip(&extents).map(|(r, &n)| settled(r, n, room)).collect();
@@ -174,7 +174,7 @@ proptest! {
             let value = placed(env, &value, away && lazy_value);
             let steps = [Access::Paren(chosen.iter().map(|(_, v)| v.clone()).collect())];
             rig::settle(env, |env| assign(env, &mut target, &steps, value.clone()))?;
-            rig::home(env, target.as_ref().unwrap())
+            rig::to_host(env, target.as_ref().unwrap())
         });
         for result in results {
             let got = result.unwrap();
@@ -210,7 +210,7 @@ proptest! {
             let value = placed(env, &Value::row(given.clone()), away && lazy_value);
             let steps = [Access::Paren(smallvec::smallvec![placed(env, &index, away && lazy_index)])];
             rig::settle(env, |env| assign(env, &mut target, &steps, value.clone()))?;
-            rig::home(env, target.as_ref().unwrap())
+            rig::to_host(env, target.as_ref().unwrap())
         });
         for result in results {
             let got = result.unwrap();
@@ -240,7 +240,7 @@ proptest! {
             let subscripts = (0..tensor.dims.len()).map(|d| if d == along { index.clone() } else { Value::Colon });
             let steps = [Access::Paren(subscripts.collect())];
             rig::settle(env, |env| delete(env, &mut target, &steps))?;
-            rig::home(env, &target)
+            rig::to_host(env, &target)
         });
         for result in results {
             prop_assert_eq!(&result.unwrap().data.to_f64(), &rest);
@@ -263,7 +263,7 @@ proptest! {
                 .map(|(i, t)| placed(env, &Value::tensor(t.clone()), away && which >> i & 1 == 1))
                 .collect();
             let value = rig::settle(env, |env| concatenate(env, along, &values))?;
-            rig::home(env, &value)
+            rig::to_host(env, &value)
         });
         let expected: Vec<f64> = coordinates(&whole)
             .iter()

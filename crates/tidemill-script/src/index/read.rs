@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Room behind a part that was read, in elements.
+/// Spare capacity behind a part that was read, in elements.
 const SLICE_ROOM: usize = 4;
 
 /// `base(subscripts)`.
@@ -30,13 +30,14 @@ pub fn paren(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Value> {
         return fail!("only '()' indexing with exactly zero arguments is supported by an inputParser");
     }
     match lazy::subscripts(subscripts)? {
-        // The first rows and columns of a diagonal matrix are one, too.
+        // The leading rows and columns of a diagonal matrix are a diagonal matrix, too.
         LazySubscripts::Host(known)
             if base.is_diagonal() && subscripts.len() == 2 && subscripts.iter().all(is_leading) =>
         {
             Ok(host(env, base, known)?.diagonal())
         }
-        // Rows and columns of a permutation matrix in another order are one; so are those of an identity.
+        // A permutation matrix with reordered rows and columns is a permutation matrix, too, and so is such an
+        // identity.
         LazySubscripts::Host(known) if subscripts.len() == 2 && (base.is_permutation() || base.is_identity()) => {
             let part = host(env, base, known)?;
             Ok(if part.dims() == base.dims() { part.permutation() } else { part })
@@ -59,7 +60,7 @@ fn is_leading(subscript: &Value) -> bool {
     }
 }
 
-/// One element by one or two plain numbers, without more ado.
+/// Reads one element by one or two plain numbers.
 #[inline]
 fn scalar(base: &Value, subscripts: &[Value]) -> Option<Value> {
     let (dims, data) = match base {
@@ -88,7 +89,7 @@ fn scalar(base: &Value, subscripts: &[Value]) -> Option<Value> {
     }
 }
 
-/// The same of a value that is in host memory, its subscripts known.
+/// Reads a part of a value in host memory through known subscripts.
 pub fn host(env: &Env, base: &Value, subscripts: Subscripts) -> Flow<Value> {
     if let Value::Tensor(tensor) = base
         && subscripts.iter().all(Subscript::is_colon)
@@ -114,11 +115,11 @@ pub fn host(env: &Env, base: &Value, subscripts: Subscripts) -> Flow<Value> {
     })
 }
 
-/// The elements at these places, which lie in the array, as `x(a:b)` gives them: two at least.
+/// Returns the elements in this range of positions, as `x(a:b)` gives them. There are at least two.
 pub fn slice(tensor: &Tensor, places: Range<usize>) -> Tensor {
     let count = places.len();
     let data = map_data!(&*tensor.data, v => {
-        // A little is often added behind a part.
+        // A little is often appended to a part.
         let mut part = Vec::with_capacity(count + SLICE_ROOM);
         part.extend_from_slice(&v[places]);
         part
@@ -151,7 +152,7 @@ pub fn brace(env: &mut Env, base: &Value, subscripts: &[Value]) -> Flow<Values> 
     Ok(SmallVec::from_vec(grid.gather(&cell.items)))
 }
 
-/// Subscripts as the host knows them; those of the runtime are awaited.
+/// Returns the subscripts on the host. Those on the runtime are awaited.
 pub fn on_host(env: &mut Env, subscripts: &[Value]) -> Flow<Subscripts> {
     let count = subscripts.len();
     env.host_all(subscripts.iter().filter(|v| matches!(v, Value::Lazy(l) if l.steps.is_none())))?;

@@ -17,7 +17,7 @@ pub fn field(base: &Value, name: &str) -> Flow<Values> {
     }
 }
 
-/// A field's value; an empty literal is one only in the field that it was written for.
+/// Returns a field's value. An empty literal is marked as such only in the field for which it was written.
 fn read(value: &Value) -> Value {
     match value {
         Value::Tensor(t) if t.form == Form::Null => Value::tensor_as_is(t.seen_as(t.dims.clone())),
@@ -25,7 +25,7 @@ fn read(value: &Value) -> Value {
     }
 }
 
-/// A value's type, as messages about a wrong kind of index say it.
+/// Returns a value's type, as messages about a wrong kind of index name it.
 pub fn indexed_name(value: &Value) -> &'static str {
     match value {
         Value::Struct(_) => "struct",
@@ -33,13 +33,13 @@ pub fn indexed_name(value: &Value) -> &'static str {
     }
 }
 
-/// The elements at these places.
+/// Returns the elements at these places.
 pub fn gather(array: &StructArray, grid: &Grid, dims: Dims) -> StructArray {
     let fields = array.fields.iter().map(|(name, values)| (name.clone(), grid.gather(values))).collect();
     StructArray { dims, fields, class: array.class, cleanup: array.cleanup.clone() }
 }
 
-/// More elements, whose fields are empty.
+/// Adds elements, whose fields are empty.
 pub fn grow(array: &mut StructArray, dims: &Dims) {
     for values in array.fields.values_mut() {
         resize(values, &array.dims, dims, Value::empty());
@@ -47,13 +47,13 @@ pub fn grow(array: &mut StructArray, dims: &Dims) {
     array.dims = dims.clone();
 }
 
-/// A field with empty values, unless it is there.
+/// Adds a field with empty values, if it is missing.
 pub fn add_field(array: &mut StructArray, name: &Arc<str>) {
     let n = array.len();
     array.fields.entry(name.clone()).or_insert_with(|| vec![Value::empty(); n]);
 }
 
-/// The other's fields, in the order in which `like` has them; `None` where they are not the same.
+/// Returns the fields of `other` in the order of `like`; `None` if they have different fields.
 pub fn in_order<'a>(other: &'a StructArray, like: &StructArray) -> Option<Vec<(Arc<str>, &'a Vec<Value>)>> {
     if other.fields.len() != like.fields.len() {
         return None;
@@ -61,11 +61,11 @@ pub fn in_order<'a>(other: &'a StructArray, like: &StructArray) -> Option<Vec<(A
     like.fields.keys().map(|name| Some((name.clone(), other.fields.get(name)?))).collect()
 }
 
-/// Writes the elements of `value` at the places of `grid`; the array has its shape already. An array without fields
-/// takes the value's.
+/// Writes the elements of `value` at the places of `grid`; the array has its final shape already. An array without
+/// fields gets those of the value.
 ///
 /// # Errors
-/// Fields that are not the same; the array is then as it was.
+/// Different fields; the array is unchanged then.
 pub fn scatter(array: &mut StructArray, grid: &Grid, value: &StructArray) -> Flow<()> {
     if array.fields.is_empty() {
         value.fields.keys().for_each(|name| add_field(array, name));

@@ -1,7 +1,7 @@
-//! Subscripts: what a value says when it stands as an index, before it meets an array.
+//! Subscripts: the meaning of a value as an index, independent of an array.
 //!
-//! In: a value (colon, number, range, list, mask, `':'`). Out: positions from 0, with the shape that the index has.
-//! Must hold: INDEX-1: every position of a subscript is less than its `extent`.
+//! In: a value (colon, number, range, list, mask, `':'`). Out: positions from 0, with the index's shape. Must hold:
+//! INDEX-1: every position of a subscript is less than its `extent`.
 
 use crate::display::number::{self, Notation};
 use crate::error::{Flow, ScriptError, Stop};
@@ -12,20 +12,20 @@ use std::sync::Arc;
 /// The positions that a subscript names, from 0.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Places {
-    /// All of them.
+    /// All positions.
     Colon,
     /// One.
     One(usize),
-    /// Evenly spaced ones, at least two; the step is not zero.
+    /// Evenly spaced positions, at least two; the step is not zero.
     Range {
         /// The first.
         first: usize,
-        /// From one to the next.
+        /// The distance from one to the next.
         step: isize,
-        /// How many.
+        /// The number of positions.
         len: usize,
     },
-    /// Any, in this order.
+    /// Any positions, in this order.
     List(Vec<usize>),
 }
 
@@ -34,21 +34,21 @@ pub enum Places {
 pub struct Subscript {
     /// The positions.
     pub places: Places,
-    /// The shape of the index; of a mask, of the list of its true places.
+    /// The shape of the index; for a mask, that of the list of its true places.
     pub dims: Dims,
-    /// One more than the greatest position; 0 if there is none, or for a colon.
+    /// The greatest position plus one; 0 if there is none, or for a colon.
     pub extent: usize,
 }
 
 /// All subscripts of an index.
 pub type Subscripts = SmallVec<[Subscript; 3]>;
 
-/// Which subscript of how many: what messages say of it.
+/// The number of a subscript among several, for messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Position {
     /// From 0.
     pub index: usize,
-    /// How many there are.
+    /// The number of subscripts.
     pub count: usize,
 }
 
@@ -63,7 +63,7 @@ impl Subscript {
         Subscript { places: Places::One(place), dims: Dims::scalar(), extent: place.saturating_add(1) }
     }
 
-    /// These positions under this shape; evenly spaced ones are seen as a range.
+    /// Makes a subscript of these positions with this shape; evenly spaced positions become a range.
     pub fn list(places: Vec<usize>, dims: Dims) -> Subscript {
         let extent = places.iter().fold(0, |most, &place| place.saturating_add(1).max(most));
         let places = match places[..] {
@@ -78,7 +78,7 @@ impl Subscript {
         Subscript { places, dims, extent }
     }
 
-    /// How many positions it names of `n`.
+    /// Returns how many of `n` positions it names.
     pub fn len(&self, n: usize) -> usize {
         match &self.places {
             Places::Colon => n,
@@ -88,7 +88,7 @@ impl Subscript {
         }
     }
 
-    /// How many positions there must be at least, `n` being there.
+    /// Returns how many positions an array of `n` must have at least.
     pub fn needs(&self, n: usize) -> usize {
         self.extent.max(n)
     }
@@ -103,12 +103,12 @@ impl Subscript {
         matches!(self.places, Places::One(_))
     }
 
-    /// The positions among `n`.
+    /// Returns its positions among `n`.
     pub fn positions(&self, n: usize) -> Vec<usize> {
         (0..self.len(n)).map(|i| self.place(i)).collect()
     }
 
-    /// Position `i` of those it names.
+    /// Returns its `i`th position.
     pub fn place(&self, i: usize) -> usize {
         match &self.places {
             Places::Colon => i,
@@ -119,15 +119,15 @@ impl Subscript {
     }
 }
 
-/// A subscript, or the array of the runtime that is one.
+/// A subscript, or the array of the runtime that stands for one.
 pub enum Resolved {
-    /// Known here.
+    /// Its positions are known.
     Host(Subscript),
     /// Its elements are on the runtime.
     Lazy(Arc<Lazy>),
 }
 
-/// What a value names as a subscript. A range of the runtime is known without reading it.
+/// Turns a value into a subscript. A range on the runtime is known without reading it.
 ///
 /// # Errors
 /// Numbers that are no positive integers, and values that are no indices.
@@ -153,15 +153,15 @@ pub fn resolve(value: &Value, position: Position) -> Flow<Resolved> {
     Ok(Resolved::Host(subscript))
 }
 
-/// The position of an index that counts from 1.
+/// Returns the position of an index that counts from 1.
 #[inline(always)]
 pub fn place(x: f64) -> Option<usize> {
-    // Beyond 2^63 no double is a position; the cast saturates, and NaN becomes 0.
+    // No double beyond 2^63 is a position; the cast saturates, and turns NaN into 0.
     let k = x as i64;
     (k as f64 == x && k >= 1 && k != i64::MAX).then(|| k as usize - 1)
 }
 
-/// `first, first + step, …` as a subscript, where all are positive integers.
+/// Returns `first, first + step, …` as a subscript, if all are positive integers.
 fn even(first: f64, step: f64, len: usize, dims: &Dims) -> Option<Subscript> {
     if len == 0 {
         return Some(Subscript::list(Vec::new(), dims.clone()));
@@ -216,8 +216,8 @@ fn of_tensor(tensor: &Tensor, position: Position) -> Flow<Subscript> {
 }
 
 fn places(numbers: impl Iterator<Item = f64> + Clone, position: Position) -> Flow<Vec<usize>> {
-    // Beside this number a smaller one has no room for a fraction, and is what its lowest bits say: without a branch, and
-    // several at once. What is greater is looked at one by one.
+    // A smaller number that is added to this one has no room for a fraction, and its integer is in the lowest bits.
+    // This needs no branch, and is done for several numbers at once. Greater numbers are checked one by one.
     const FAR: f64 = (1u64 << 52) as f64;
     let mut odd = 0;
     let near = |x: f64| {
@@ -241,19 +241,19 @@ fn whole_places(numbers: impl Iterator<Item = i128>, position: Position) -> Flow
         .collect()
 }
 
-/// A mask names its true places; in its own direction if it has one, else as a column.
+/// Turns a mask into the list of its true places, in the mask's own direction, or as a column if it has none.
 fn of_mask(mask: &[bool], dims: &Dims) -> Subscript {
     let places: Vec<usize> = mask.iter().enumerate().filter_map(|(i, &on)| on.then_some(i)).collect();
     let dims = mask_dims(dims, places.len());
     Subscript::list(places, dims)
 }
 
-/// The shape of the list of a mask's `n` true places.
+/// Returns the shape of the list of a mask's `n` true places.
 pub fn mask_dims(mask: &Dims, n: usize) -> Dims {
     if mask.is_scalar() && n == 0 { Dims::zero() } else { along(mask, n).unwrap_or_else(|| Dims::new(&[n, 1])) }
 }
 
-/// Of an array with one extent that is not 1, the same with `n` elements.
+/// Returns dimensions with `n` elements along the single extent that is not 1; `None` if there is no such extent.
 pub fn along(dims: &Dims, n: usize) -> Option<Dims> {
     let mut long = dims.iter().enumerate().filter(|&(_, &extent)| extent != 1).map(|(d, _)| d);
     match (long.next(), long.next()) {
@@ -262,19 +262,19 @@ pub fn along(dims: &Dims, n: usize) -> Option<Dims> {
     }
 }
 
-/// The shape that `array(index)` has, one subscript of `n` places having been given.
+/// Returns the shape of `array(index)`, for one subscript that names `n` places.
 pub fn linear_dims(array: &Dims, index: &Subscript, n: usize) -> Dims {
     if index.is_colon() {
         return Dims::new(&[array.elements(), 1]);
     }
-    // Two vectors: the indexed one says in which direction.
+    // For two vectors, the indexed one determines the direction.
     match along(array, n) {
         Some(dims) if n != 1 && along(&index.dims, n).is_some() => dims,
         _ => index.dims.clone(),
     }
 }
 
-/// The extents of `array` as `count` subscripts see them: the last spans what remains.
+/// Returns the extents of `array` as `count` subscripts see them. The last one spans the remaining dimensions.
 pub fn folded(array: &Dims, count: usize) -> SmallVec<[usize; 3]> {
     let mut extents: SmallVec<[usize; 3]> = (0..count).map(|d| array.extent(d)).collect();
     if let Some(last) = extents.last_mut() {
@@ -284,7 +284,7 @@ pub fn folded(array: &Dims, count: usize) -> SmallVec<[usize; 3]> {
     extents
 }
 
-/// `(_,5,_)`: a subscript among the others.
+/// Formats `(_,5,_)`: a subscript among the others.
 fn place_in(text: &str, position: Position) -> String {
     let (before, after) = (position.index, position.count.saturating_sub(position.index + 1));
     let before = if before < 4 { "_,".repeat(before) } else { format!("...[x{before}]...") };
@@ -304,7 +304,7 @@ fn invalid_number(x: f64, position: Position) -> Stop {
     let mut text = general(x);
     let nearest = (x + 0.5).floor();
     if x.is_finite() && x != nearest && !text.contains('.') {
-        // What would print as an integer shows how far from one it is.
+        // A number that would print as an integer is shown with its distance from one.
         let off = x - nearest;
         text.push_str(if off < 0.0 { "-" } else { "+" });
         text.push_str(&general(off.abs()));
@@ -312,20 +312,20 @@ fn invalid_number(x: f64, position: Position) -> Stop {
     invalid(&text, position)
 }
 
-/// The first element of a range that is no position.
+/// Returns the error for the first element of a range that is no position.
 fn invalid_range(first: f64, step: f64, len: usize, position: Position) -> Stop {
     let bad = (0..len).map(|i| first + step * i as f64).find(|&x| place(x).is_none());
     invalid_number(bad.unwrap_or(first), position)
 }
 
-/// A subscript beyond what there is.
+/// Returns the error for a subscript beyond the array.
 pub fn out_of_bound(extent: usize, position: Position, bound: usize, dims: &Dims) -> Stop {
     let place = place_in(&extent.to_string(), position);
     let message = format!("{place}: out of bound {bound} (dimensions are {dims})");
     ScriptError::with_id("Octave:index-out-of-bounds", message).into()
 }
 
-/// A number with six significant digits, as C's `%g` writes it.
+/// Formats a number with six significant digits, as C's `%g` does.
 fn general(x: f64) -> String {
     if x.is_nan() {
         return "nan".into();

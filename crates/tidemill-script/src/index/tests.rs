@@ -1,5 +1,5 @@
-//! Reading, writing, deleting and joining against what Octave gave (`recorded/octave.txt`), in host memory and with
-//! every array on the runtime; and random indices against plain loops.
+//! Tests reading, writing, deleting and joining against results of Octave (`recorded/octave.txt`), in host memory and
+//! with every array on the runtime, and random indices against plain loops.
 
 use super::*;
 use crate::error::ScriptError;
@@ -10,19 +10,19 @@ use crate::{compile, rig, syntax};
 use futures::executor::block_on;
 use num_complex::Complex64;
 
-/// Where MATLAB differs from Octave, or this from both on purpose: the statement, and what it gives here.
+/// Statements where MATLAB differs from Octave, or Tidemill from both on purpose, and their results here.
 const DEVIATIONS: &[(&str, &str)] = &[
-    // MATLAB: `[]` becomes what is put into it.
+    // MATLAB: `[]` takes on the class of the value that is put into it.
     ("z(2)={1};y=z", "cell 1x2 {double 0x0 ,|double 1x1 1,}"),
     ("z(2)=struct(\"a\",1);y=z", "struct 1x2 <a> {a=double 0x0 ,|a=double 1x1 1,}"),
     ("z(1)=s1;y=z", "struct 1x1 <a> {a=double 1x1 5,}"),
     ("y(2,:).a=1", "struct 2x1 <a> {a=double 0x0 ,|a=double 1x1 1,}"),
-    // MATLAB: single elements deleted from a matrix leave a row; the third dimension is there to be deleted.
+    // MATLAB: after single elements are deleted from a matrix, it is a row; the third dimension can be deleted from.
     ("A([1 3 5])=[];y=A", "double 1x6 4,2,8,3,6,9,"),
     ("A(logical(eye(3)))=[];y=A", "double 1x6 4,7,2,8,3,6,"),
     ("B([1 2])=[];y=size(B)", "double 1x2 1,22,"),
     ("x(:,:,1)=[];y=x", "double 1x3x0 ,"),
-    // MATLAB: the left side keeps its class, whatever comes.
+    // MATLAB: the left side keeps its class, whatever the value's class.
     ("lg(2)=single(3);y=lg", "logical 1x3 1,1,1,"),
     ("str(2)=int8(4);y=str", "char 1x3 97,4,99,"),
     ("str(2)=int8(66);y=str", "char 1x3 97,66,99,"),
@@ -33,7 +33,7 @@ const DEVIATIONS: &[(&str, &str)] = &[
     ("y=[\"a\";\"b\",\"c\"]", "error: vertical dimensions mismatch (1x1 vs 1x2)"),
     ("y=[1,2;{3},4]", "error: vertical dimensions mismatch (1x1 vs 1x2)"),
     ("y=[1,2;st(1)]", "error: concatenation operator not implemented for 'matrix' by 'scalar struct' operations"),
-    // MATLAB: a cell takes structs in; a handle between brackets is itself.
+    // MATLAB: a cell takes structs in; a handle alone between brackets stays a handle.
     ("y=[s1,{1}]", "cell 1x2 {struct 1x1 <a> {a=double 1x1 5,}|double 1x1 1,}"),
     ("y=[s1,{}]", "cell 1x1 {struct 1x1 <a> {a=double 1x1 5,}}"),
     ("y=cat(1,[],s1)", "struct 1x1 <a> {a=double 1x1 5,}"),
@@ -41,7 +41,7 @@ const DEVIATIONS: &[(&str, &str)] = &[
     ("y=[@sin]", "function_handle"),
 ];
 
-/// Statements whose errors only read otherwise here.
+/// Statements whose errors have other words here.
 const OTHER_WORDS: &[&str] = &[
     "y=[@sin,@cos]",
     "y=[@sin,1]",
@@ -59,9 +59,9 @@ const OTHER_WORDS: &[&str] = &[
     "r.a",
 ];
 
-/// What only the machine can do, or the functions that a statement calls.
+/// Statements that need the machine, or functions that it calls.
 const NOT_OURS: &[&str] = &[
-    // The recording has six digits of it.
+    // The recording has only six digits of this.
     "y=[int64(9007199254740993),1]",
     "y=cat(1.5,1,2)",
     "x(1.5:3)",
@@ -75,7 +75,7 @@ fn row(class: fn(Vec<f64>) -> Data, elements: &[f64]) -> Value {
     Value::tensor(Tensor::new(Dims::new(&[1, elements.len()]), class(elements.to_vec())))
 }
 
-/// The variables that the recorded statements begin with.
+/// Returns the variables that the recorded statements use.
 fn variables() -> Vec<(&'static str, Value)> {
     let three = || vec![Value::Num(1.0), Value::Num(2.0), Value::Num(3.0)];
     let mut s1 = StructArray::scalar();
@@ -109,7 +109,7 @@ fn variables() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// A value as the recordings write it; arrays of the runtime are awaited.
+/// Formats a value as the recordings do; arrays of the runtime are awaited.
 fn describe(env: &mut Env, value: &Value) -> String {
     let head = format!("{} {}", value.class_name(), value.dims());
     match value {
@@ -128,7 +128,7 @@ fn describe(env: &mut Env, value: &Value) -> String {
             format!("{head} <{}> {{{}}}", names.join(","), parts.join("|"))
         }
         Value::Function(_) => "function_handle".into(),
-        array => match rig::home(env, array) {
+        array => match rig::to_host(env, array) {
             Err(error) => format!("error: {}", error.message),
             Ok(t) if t.data.is_complex() => {
                 let all = (0..t.len()).map(|i| t.data.c64_at(i));
@@ -143,7 +143,7 @@ fn describe(env: &mut Env, value: &Value) -> String {
     }
 }
 
-/// What `y` is after a statement, `away` meaning that every array begins on the runtime.
+/// Returns `y` after a statement. With `away`, every array begins on the runtime.
 fn after(statement: &str, away: bool) -> String {
     let outcome = (|| -> Result<String, ScriptError> {
         let file = syntax::parse(&Source::new("case", format!("{statement};\n")))?;
@@ -152,7 +152,7 @@ fn after(statement: &str, away: bool) -> String {
         let mut interp = Interp::new(env);
         interp.begin(&unit);
         for (name, value) in variables() {
-            let value = if away { rig::away(&interp.env, &value) } else { value };
+            let value = if away { rig::to_runtime(&interp.env, &value) } else { value };
             interp.set_variable(name, value).map_err(|_| ScriptError::new("not set"))?;
         }
         match block_on(drive(&mut interp)) {
@@ -166,7 +166,7 @@ fn after(statement: &str, away: bool) -> String {
     outcome.unwrap_or_else(|error| format!("error: {}", error.message))
 }
 
-/// Whether two outcomes are the same. Which variable an index error names is the machine's to say.
+/// Whether two outcomes are the same. The variable in an index error does not count, since the machine puts it in.
 fn agree(statement: &str, expected: &str, got: &str) -> bool {
     let unnamed = |text: &str| match (text.strip_prefix("error: "), text.split_once('(')) {
         (Some(_), Some((_, rest))) if rest.contains("): out of bound") || rest.contains("): subscripts") => {

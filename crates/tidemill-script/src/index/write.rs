@@ -1,8 +1,8 @@
 //! Writing: `a(i, j) = v` into host arrays, cells and structs, with growth and the left side's class.
 //!
 //! Must hold:
-//! - INDEX-3: whatever can fail is checked before the target changes; an error leaves it as it was.
-//! - INDEX-4: a value that is written has been converted to the class of its target.
+//! - INDEX-3: everything that can fail is checked before the target changes; an error leaves the target unchanged.
+//! - INDEX-4: a value is converted to the class of its target before it is written.
 
 use super::grid::{Writing, resize, writing};
 use super::lazy_write::{self, Write};
@@ -15,7 +15,7 @@ use crate::value::{CellArray, Class, Data, Dims, Form, Lazy, StructArray, Tensor
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Two vectors of one variant.
+/// Matches two vectors of the same variant.
 macro_rules! each_pair {
     ($a:expr, $b:expr, $x:ident, $y:ident => $body:expr) => {
         match ($a, $b) {
@@ -38,8 +38,8 @@ macro_rules! each_pair {
     };
 }
 
-/// One element by plain numbers, in place: the body of most loops. Also the next element of a vector, which makes
-/// room for more than one. `false` where it is anything else.
+/// Writes one element by plain numbers in place, as the bodies of most loops do. It also writes the element behind the
+/// end of a vector, and then makes room for several. Returns `false` for anything else.
 #[inline]
 pub fn scalar(target: &mut Option<Value>, subscripts: &[Value], value: &Value) -> bool {
     let Some(Value::Tensor(shared)) = target else { return false };
@@ -60,7 +60,7 @@ pub fn scalar(target: &mut Option<Value>, subscripts: &[Value], value: &Value) -
         return false;
     }
     if at == n {
-        // The end of a row or of a column.
+        // The element behind the end of a row or a column.
         let longer = match tensor.dims[..] {
             [0 | 1, _] => Dims::new(&[1, n + 1]),
             [_, 1] => Dims::new(&[n + 1, 1]),
@@ -82,7 +82,7 @@ pub fn scalar(target: &mut Option<Value>, subscripts: &[Value], value: &Value) -
             _ => return false,
         }
     }
-    // On the diagonal of a diagonal matrix nothing changes its form.
+    // Writing on the diagonal of a diagonal matrix keeps its form.
     if tensor.form != Form::Diagonal || subscripts.len() != 2 || at % tensor.dims.rows() != at / tensor.dims.rows() {
         tensor.form = Form::Full;
     }
@@ -112,7 +112,7 @@ pub fn paren(env: &mut Env, target: &mut Option<Value>, subscripts: &[Value], va
     result
 }
 
-/// A host array that came from the device goes back there.
+/// Puts a host array that came from the device back there.
 pub fn pin(env: &Env, target: &mut Option<Value>) -> Flow<()> {
     if let Some(value) = target
         && value.class().dtype().is_some()
@@ -126,14 +126,14 @@ pub fn pin(env: &Env, target: &mut Option<Value>) -> Flow<()> {
     Ok(())
 }
 
-/// The same, all being in host memory.
+/// Does the same for values that are all in host memory.
 ///
 /// # Errors
 /// Shapes and classes that do not fit.
 pub fn host(env: &Env, target: &mut Option<Value>, subscripts: Subscripts, value: Value) -> Flow<()> {
     let fresh = match target {
         None => true,
-        // `[]` becomes what is put into it.
+        // `[]` takes on the class of the value that is put into it.
         Some(Value::Tensor(t)) => t.dims == Dims::zero() && matches!(*t.data, Data::F64(_)),
         _ => false,
     };
@@ -148,7 +148,7 @@ pub fn host(env: &Env, target: &mut Option<Value>, subscripts: Subscripts, value
         (Some(left), Value::Cell(_) | Value::Struct(_) | Value::Function(_)) => {
             let right = value.type_name();
             let left = match (left.class(), left.dims().is_scalar()) {
-                // Octave has made numbers of them when it finds that this doesn't help.
+                // Octave has turned such values into numbers before it fails, so its message calls them so.
                 (Class::Char | Class::Logical, false) => "matrix",
                 _ if matches!(left, Value::Tensor(t) if t.is_range()) => "matrix",
                 _ => left.type_name(),
@@ -164,7 +164,7 @@ pub fn host(env: &Env, target: &mut Option<Value>, subscripts: Subscripts, value
 
 fn plan(env: &Env, old: &Dims, subscripts: Subscripts, given: &Dims) -> Flow<Writing> {
     let writing = writing(old, subscripts, given)?;
-    // What grows is made anew.
+    // A growing array is allocated anew.
     let grows = writing.dims.elements() > old.elements();
     env.check_host(&writing.dims, if grows { size_of::<f64>() } else { 1 })?;
     Ok(writing)
@@ -198,7 +198,7 @@ fn into_array(env: &Env, target: &mut Option<Value>, subscripts: Subscripts, giv
     Ok(())
 }
 
-/// The target's array, made where there is none.
+/// Returns the target's array, which is made if there is none.
 fn owned(target: &mut Option<Value>, class: Class) -> &mut Tensor {
     let tensor = match target.take() {
         Some(Value::Tensor(shared)) => shared,
@@ -210,10 +210,11 @@ fn owned(target: &mut Option<Value>, class: Class) -> &mut Tensor {
     Arc::make_mut(shared)
 }
 
-/// Scalars lose their box again, and complex arrays without imaginary parts become real (VALUE-1, VALUE-3).
+/// Turns arrays of one element into scalars, and complex arrays without imaginary parts into real ones (VALUE-1,
+/// VALUE-3).
 fn settle(target: &mut Option<Value>, written: &Data, nowhere: bool) {
     let Some(Value::Tensor(shared)) = target else { return };
-    // Where an imaginary part was just written, one is there.
+    // If an imaginary part was just written, the array is complex.
     let may_be_real = match written {
         Data::C64(_) | Data::C32(_) if nowhere => true,
         Data::C64(v) => v.iter().all(|z| z.im == 0.0),
@@ -236,7 +237,7 @@ fn settle(target: &mut Option<Value>, written: &Data, nowhere: bool) {
     }
 }
 
-/// What the left side must become before a value is written into it.
+/// The class that the left side must change to before a value is written into it.
 #[derive(Clone, Copy, PartialEq)]
 enum Left {
     Same,
@@ -246,7 +247,7 @@ enum Left {
     ComplexDouble,
 }
 
-/// The value's elements as the left side takes them.
+/// Returns the value's elements in the form that the left side needs.
 fn fitted(class: Class, complex: bool, given: &Tensor) -> Flow<(Cow<'_, Data>, Left)> {
     let data = &*given.data;
     if data.is_complex() {
@@ -254,7 +255,7 @@ fn fitted(class: Class, complex: bool, given: &Tensor) -> Flow<(Cow<'_, Data>, L
         return Ok(match class {
             Class::Double | Class::Single if data.class() == class => (Cow::Borrowed(data), left),
             Class::Double | Class::Single => (Cow::Owned(data.converted(class)), left),
-            // No other class has imaginary parts: a complex value widens it.
+            // Other classes have no imaginary parts, so a complex value widens them.
             _ => (Cow::Owned(data.converted(Class::Double)), Left::ComplexDouble),
         });
     }
@@ -277,7 +278,7 @@ fn fitted(class: Class, complex: bool, given: &Tensor) -> Flow<(Cow<'_, Data>, L
     Ok((Cow::Owned(converted), Left::Same))
 }
 
-/// Numbers as the bytes of text; what is no byte becomes NUL.
+/// Turns numbers into the bytes of text; a number that is no byte becomes NUL.
 fn chars(data: &Data) -> Vec<u8> {
     let byte = |x: f64| {
         let x = x.round();
@@ -304,7 +305,7 @@ fn into_cell(env: &Env, target: &mut Option<Value>, subscripts: Subscripts, valu
     Ok(())
 }
 
-/// The target as a cell array; what is no cell becomes an empty one.
+/// Returns the target as a cell array; a value that is no cell is replaced by an empty one.
 pub fn owned_cell(target: &mut Option<Value>) -> &mut CellArray {
     if !matches!(target, Some(Value::Cell(_))) {
         *target = Some(Value::cell(Dims::zero(), Vec::new()));
@@ -313,7 +314,8 @@ pub fn owned_cell(target: &mut Option<Value>) -> &mut CellArray {
     Arc::make_mut(shared)
 }
 
-/// The target as a struct array; what is no struct becomes one of these dimensions, without fields.
+/// Returns the target as a struct array; a value that is no struct is replaced by one of these dimensions without
+/// fields.
 pub fn owned_struct(target: &mut Option<Value>, dims: Dims) -> &mut StructArray {
     if !matches!(target, Some(Value::Struct(_))) {
         *target = Some(Value::Struct(Arc::new(StructArray::empty(dims))));

@@ -155,7 +155,7 @@ fn the_runtime_gives_what_the_host_gives() {
     let mut recorded = Vec::new();
     for case in cases() {
         let (a, b) = (Value::tensor(case.left.clone()), Value::tensor(case.right.clone()));
-        let (a, b) = (rig::away(&env, &a), rig::away(&env, &b));
+        let (a, b) = (rig::to_runtime(&env, &a), rig::to_runtime(&env, &b));
         let result = rig::settle(&mut env, |env| binary(env, case.op, &a, &b));
         match result {
             Ok(value) => recorded.push((case, value)),
@@ -167,7 +167,7 @@ fn the_runtime_gives_what_the_host_gives() {
     for part in recorded.chunks(500) {
         let _ = rig::settle(&mut env, |env| env.host_all(part.iter().map(|(_, v)| v)));
         for (case, value) in part {
-            let result = rig::home(&mut env, value);
+            let result = rig::to_host(&mut env, value);
             if !case.is_right(&result, true) {
                 let got = result.map(|t| format!("{} {:?}", t.dims, t.data)).map_err(|e| e.message);
                 wrong.push(format!("{}: {got:?}", case.line));

@@ -1,59 +1,60 @@
-//! What the large arrays of a run of a script take in host memory, against what they may take.
+//! Counts the host memory of the large arrays of a script's run, and compares it with the run's limit.
 //!
-//! In: arrays as they are made, grown and dropped. Out: an out-of-memory error at the statement that goes beyond the
-//! limit. Must hold:
-//! - ACCOUNT-1: an array of [`COUNTED_BYTES_MIN`] bytes or more is counted from when it is made on a thread that runs a
-//!   script until it is dropped, on whatever thread that is. It is counted once, however many values share its elements.
-//! - ACCOUNT-2: smaller arrays, and threads that run no script, pay one comparison and one addition. What they take
-//!   together is looked for now and then ([`Small`](super::small::Small)), the more seldom the more of them there are.
+//! In: arrays that are made, grown and dropped. Out: an out-of-memory error at the statement that exceeds the limit.
+//! Must hold:
+//! - ACCOUNT-1: an array of [`COUNTED_BYTES_MIN`] bytes or more is counted from when a thread that runs a script makes
+//!   it until it is dropped, on any thread. It is counted once, however many values share its elements.
+//! - ACCOUNT-2: smaller arrays, and threads that run no script, cost one comparison and one addition. Their total is
+//!   measured from time to time ([`Small`](super::small::Small)), less often the more of them there are.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tidemill::frontend::HostClaims;
 
-/// Arrays of fewer bytes are not counted: counting would cost more than a small statement does.
+/// Smaller arrays are not counted one by one: that would cost more than a small statement.
 pub const COUNTED_BYTES_MIN: usize = 64 << 10;
 
-/// What the arrays of one run take.
+/// The bytes that the arrays of one run take.
 #[derive(Debug)]
 pub struct Account {
     bytes: AtomicU64,
     most: u64,
-    /// What was found in pieces that are not counted one by one.
+    /// The bytes in small pieces, which are not counted one by one, at the last measurement.
     small: AtomicU64,
-    /// An array was made that went beyond the limit, and no statement has failed for it yet.
+    /// Set when an array exceeded the limit, until a statement has failed for it.
     is_beyond: AtomicBool,
-    /// What all scripts of the runtime take together, and what the runtime itself does.
+    /// The bytes that all scripts of the runtime take together, and those of the runtime itself.
     all: Arc<HostClaims>,
 }
 
 impl Account {
-    /// An account that counts nothing yet. `most` is the run's limit; the limit of all scripts together holds as well.
+    /// Makes an account that counts nothing yet. `most` is the run's limit; the limit of all scripts together applies,
+    /// too.
     pub(crate) fn new(most: Option<u64>, all: Arc<HostClaims>) -> Account {
         let most = most.unwrap_or(u64::MAX).min(all.bytes_max());
         Account { bytes: AtomicU64::new(0), most, small: AtomicU64::new(0), is_beyond: AtomicBool::new(false), all }
     }
 
-    /// Whether so many bytes more would stay within the limits.
+    /// Whether this many bytes more would stay within the limits.
     pub fn holds(&self, more: usize) -> bool {
         let within = |bytes: u64, most: u64| bytes.saturating_add(more as u64) <= most;
         within(self.bytes().saturating_add(self.small.load(Ordering::Relaxed)), self.most)
             && within(self.all.bytes_held(), self.all.bytes_max())
     }
 
-    /// The bytes of the arrays that are counted now.
+    /// Returns the bytes of the arrays that are counted now.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether an array went beyond a limit since this was asked last.
+    /// Whether an array exceeded a limit since the last call.
     #[inline]
     pub fn was_exceeded(&self) -> bool {
         self.is_beyond.load(Ordering::Relaxed) && self.is_beyond.swap(false, Ordering::Relaxed)
     }
 
-    /// So much was found in pieces that are not counted one by one. Whether that stays within the limits.
+    /// Sets the bytes that were found in small pieces. Returns whether that stays within the limits.
     pub fn found_small(&self, bytes: u64) -> bool {
         let before = self.small.swap(bytes, Ordering::Relaxed);
         self.all.claim(bytes);
@@ -82,13 +83,13 @@ impl Drop for Account {
 }
 
 thread_local! {
-    /// Bytes of arrays that were made on this thread and not counted.
+    /// The bytes of arrays that were made on this thread and not counted one by one.
     static MADE: Cell<u64> = const { Cell::new(0) };
-    /// The account of the script that this thread runs.
+    /// The account of the script that this thread is running.
     static CURRENT: RefCell<Option<Arc<Account>>> = const { RefCell::new(None) };
 }
 
-/// Runs a piece of a script, whose arrays are counted on this account.
+/// Runs a part of a script, whose arrays are counted on this account.
 pub fn counted_on<T>(account: &Arc<Account>, run: impl FnOnce() -> T) -> T {
     struct Outer(Option<Arc<Account>>);
     impl Drop for Outer {
@@ -101,12 +102,12 @@ pub fn counted_on<T>(account: &Arc<Account>, run: impl FnOnce() -> T) -> T {
     run()
 }
 
-/// How many bytes of small arrays this thread has made so far.
+/// Returns the bytes of small arrays that this thread has made so far.
 pub fn made_small() -> u64 {
     MADE.with(Cell::get)
 }
 
-/// The bytes that one array counts on an account, which get free when the array ends.
+/// The bytes that one array counts on an account. Dropping it subtracts them.
 #[derive(Debug, Default)]
 pub struct Charge(Option<Box<Charged>>);
 
@@ -117,7 +118,7 @@ struct Charged {
 }
 
 impl Charge {
-    /// The charge of an array of so many bytes that was made by the script that this thread runs.
+    /// Makes the charge of an array of this many bytes, on the account of the script that this thread runs.
     #[inline]
     pub fn of(bytes: usize) -> Charge {
         if bytes < COUNTED_BYTES_MIN {
@@ -136,7 +137,7 @@ impl Charge {
         }))
     }
 
-    /// The array takes so many bytes now.
+    /// Changes the array's bytes.
     #[inline]
     pub fn update(&mut self, bytes: usize) {
         if bytes >= COUNTED_BYTES_MIN {

@@ -1,24 +1,24 @@
-//! Elements of an array in blocks: what is computed by way of wider numbers takes them for a block at a time, so that
-//! an array of a small class stays small while it is computed.
+//! Processes an array's elements in blocks. A computation that goes through wider numbers makes them for a block at a
+//! time, so that an array of a small class takes little memory while it is computed.
 //!
-//! Must hold: BLOCKS-1: what is computed in blocks gives what it gives as a whole: each element depends on those at its
-//! own place alone.
+//! Must hold: BLOCKS-1: computing in blocks gives the same result as computing the whole: each element depends only on
+//! the elements in its own place.
 
 use super::Data;
 use super::tensor::{each_data, map_data};
 use crate::error::Flow;
 use std::ops::Range;
 
-/// Elements of a block: what a core's cache holds, also as 16 bytes each.
+/// The number of elements of a block. A block fits into a core's cache, even with 16 bytes an element.
 pub const BLOCK: usize = 1 << 14;
 
 impl Data {
-    /// The elements of a range, which lies within them.
+    /// Returns the elements in a range, which lies within the array.
     pub fn part(&self, range: Range<usize>) -> Data {
         map_data!(self, v => v[range].to_vec())
     }
 
-    /// Adds elements of the same class behind these; where some are complex, all are.
+    /// Appends elements of the same class. If some of them are complex, all become complex.
     pub fn append(&mut self, more: Data) {
         macro_rules! same {
             ($($variant:ident),*) => {
@@ -27,7 +27,7 @@ impl Data {
                     (_, more) => {
                         *self = self.complexified();
                         let more = more.complexified();
-                        // Of two classes, nothing is appended: they are never mixed.
+                        // Elements of different classes are never mixed, so nothing is appended.
                         if std::mem::discriminant(self) == std::mem::discriminant(&more) {
                             self.append(more);
                         }
@@ -38,12 +38,12 @@ impl Data {
         same!(F64, F32, I8, I16, I32, I64, U8, U16, U32, U64, Char, Bool, C64, C32);
     }
 
-    /// Takes memory for so many elements together.
+    /// Reserves memory for this many elements in total.
     fn reserve_for(&mut self, elements: usize) {
         each_data!(self, v => v.reserve_exact(elements.saturating_sub(v.len())));
     }
 
-    /// Whether this is true of an element, as a double; of complex ones, of the real part.
+    /// Whether `test` is true for an element as a double. For complex elements, the real part counts.
     pub fn any_real(&self, test: impl Fn(f64) -> bool) -> bool {
         match self {
             Data::F64(v) => v.iter().any(|&x| test(x)),
@@ -51,7 +51,7 @@ impl Data {
         }
     }
 
-    /// `f` of each block, joined (BLOCKS-1); of few elements, `f` of all.
+    /// Applies `f` to each block, and joins the results (BLOCKS-1). A few elements are processed as one block.
     ///
     /// # Errors
     /// The first error of `f`.
@@ -68,15 +68,15 @@ impl Data {
     }
 }
 
-/// Blocks that are joined one after the other, in memory for all of them.
+/// Joins blocks one after the other, in memory that is reserved for all of them.
 pub struct Joined {
-    /// The elements so far; `None` before the first block, which decides about their class.
+    /// The elements so far; `None` before the first block, which determines the class.
     pub data: Option<Data>,
     elements: usize,
 }
 
 impl Joined {
-    /// No block yet, of those that hold so many elements together.
+    /// Begins with no block, and with memory for this many elements in total.
     pub fn of(elements: usize) -> Joined {
         Joined { data: None, elements }
     }

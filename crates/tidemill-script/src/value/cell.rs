@@ -15,7 +15,7 @@ impl CellArray {
     /// A cell array of these dimensions and values.
     ///
     /// # Panics
-    /// VALUE-2: if the number of values is not what the dimensions say.
+    /// VALUE-2: if the dimensions have another number of elements than there are values.
     pub fn new(dims: Dims, items: Vec<Value>) -> CellArray {
         assert_eq!(dims.elements(), items.len(), "VALUE-2: dimensions {dims} for {} values", items.len());
         CellArray { dims, items }

@@ -40,7 +40,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// Bytes of an element in host memory, that of a real number where there are complex ones, too.
+    /// Returns the bytes of an element in host memory; for classes that have complex numbers, those of a real number.
     pub fn bytes(self) -> usize {
         match self {
             Class::Double | Class::Int64 | Class::Uint64 => 8,
@@ -67,7 +67,7 @@ impl Class {
         Class::Logical,
     ];
 
-    /// As `class(x)` says it.
+    /// Returns the name that `class(x)` gives.
     pub fn name(self) -> &'static str {
         match self {
             Class::Double => "double",
@@ -125,7 +125,7 @@ impl Class {
         })
     }
 
-    /// The runtime's dtype for it, where the op table has one.
+    /// Returns the runtime's dtype for it, if there is one.
     pub fn dtype(self) -> Option<tidemill::DType> {
         use tidemill::DType;
         Some(match self {

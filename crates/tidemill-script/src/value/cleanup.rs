@@ -1,8 +1,8 @@
-//! What runs when nothing holds it any more: the function of an `onCleanup` object.
+//! Runs the function of an `onCleanup` object when nothing holds the object any more.
 //!
-//! In: the end of the last value that holds the object. Out: the function, in the machine's list of those that are due.
-//! Must hold: a function is called once, also where two machines hold its object: one that was left behind in a step
-//! that does not end, and the one in its place ([`Due::take_over`]).
+//! In: the end of the last value that holds the object. Out: the function, in the machine's list of functions that are
+//! due. Must hold: a function is called once, even if two machines hold its object: one that was left behind in a step
+//! that does not end, and its replacement ([`Due::take_over`]).
 
 use super::Function;
 use crate::interrupt::{Guard, Interrupt};
@@ -11,56 +11,56 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
-/// Functions whose objects have ended, for the machine to call.
+/// The functions whose objects have ended. The machine calls them.
 #[derive(Debug, Default)]
 pub struct Due {
     functions: Mutex<VecDeque<Ended>>,
     any: AtomicBool,
-    /// All that are still to be called, those of objects that have not ended among them, the oldest first.
+    /// All functions that are still to be called, including those whose objects have not ended, oldest first.
     waiting: Mutex<Vec<Weak<Duty>>>,
-    /// What values hold that another machine holds, too: nobody hears of their ends, they have to be looked for.
+    /// Functions of objects that values of another machine hold, too. Their ends are not reported and have to be found.
     shared: Mutex<Vec<Arc<Duty>>>,
 }
 
-/// A function that is to be called once.
+/// The function of one object, which is to be called once.
 #[derive(Debug)]
 pub struct Duty {
-    /// What to call.
+    /// The function.
     pub function: Arc<Function>,
-    /// It is called, or another machine sees to it.
+    /// Whether it was called, or another machine takes care of it.
     is_taken: AtomicBool,
 }
 
 impl Duty {
-    /// Whether it is the caller who has to call it: only the first who asks.
+    /// Claims the call. Returns `true` for the first caller only, who must call the function.
     pub(crate) fn take(&self) -> bool {
         !self.is_taken.swap(true, Ordering::Relaxed)
     }
 }
 
-/// A function that is due. An interrupt waits for its end.
+/// A function that is due. An interrupt waits until it has returned.
 #[derive(Debug)]
 pub(crate) struct Ended {
-    /// What to call.
+    /// The function.
     pub duty: Arc<Duty>,
-    /// Kept until it has returned.
+    /// The guard that an interrupt waits for; kept until the function has returned.
     pub guard: Guard,
 }
 
 impl Due {
-    /// Whether there are some.
+    /// Whether there are functions to call.
     pub fn any(&self) -> bool {
         self.any.load(Ordering::Relaxed)
     }
 
-    /// All of them, in the order in which their objects ended.
+    /// Takes all functions to call, in the order in which their objects ended.
     pub(crate) fn take(&self) -> VecDeque<Ended> {
         let mut functions = self.functions.lock();
         self.any.store(false, Ordering::Relaxed);
         std::mem::take(&mut functions)
     }
 
-    /// Functions that were taken and not called, before any that have become due since.
+    /// Returns functions that were taken and not called, in front of those that have become due since.
     pub(crate) fn give_back(&self, functions: VecDeque<Ended>) {
         if functions.is_empty() {
             return;
@@ -72,11 +72,11 @@ impl Due {
         self.any.store(true, Ordering::Relaxed);
     }
 
-    /// A function that is now to be called some time.
+    /// Registers a function that will have to be called.
     fn duty(&self, function: Arc<Function>) -> Arc<Duty> {
         let duty = Arc::new(Duty { function, is_taken: AtomicBool::new(false) });
         let mut waiting = self.waiting.lock();
-        // Those that have been called go when the list would grow.
+        // Before the list grows, functions that were called are removed.
         if waiting.len() == waiting.capacity() {
             waiting.retain(|duty| duty.strong_count() > 0);
         }
@@ -89,8 +89,8 @@ impl Due {
         self.any.store(true, Ordering::Relaxed);
     }
 
-    /// Takes over what a machine that was left behind has not called: those of objects that are `held` here wait on,
-    /// the others are due, the newest object's first.
+    /// Takes over the functions that a machine which was left behind has not called. Those of objects that are `held`
+    /// here wait on. The others are due, the newest object's first.
     pub(crate) fn take_over(&self, left: &Due, held: &[Arc<Duty>], interrupt: &Arc<Interrupt>) {
         let waiting = std::mem::take(&mut *left.waiting.lock());
         let own = waiting.iter().filter_map(Weak::upgrade).filter(|duty| duty.take());
@@ -100,36 +100,36 @@ impl Due {
         self.end_shared(held, interrupt);
     }
 
-    /// Whether there are objects whose ends have to be looked for.
+    /// Whether there are objects whose ends have to be found.
     pub(crate) fn shares(&self) -> bool {
         !self.shared.lock().is_empty()
     }
 
-    /// Those of them that are not `held` any more have ended.
+    /// Marks the objects as ended that are not `held` any more.
     pub(crate) fn end_shared(&self, held: &[Arc<Duty>], interrupt: &Arc<Interrupt>) {
         let is_held = |duty: &Arc<Duty>| held.iter().any(|h| Arc::ptr_eq(h, duty));
         let (held, ended) = std::mem::take(&mut *self.shared.lock()).into_iter().partition(is_held);
         *self.shared.lock() = held;
         for duty in ended.into_iter().rev() {
-            // The old one was taken from the machine that was left behind.
+            // The old duty was claimed from the machine that was left behind, so it gets a new one.
             let duty = self.duty(duty.function.clone());
             self.push(Ended { duty, guard: Guard::of(interrupt, None) });
         }
     }
 }
 
-/// An object of `onCleanup`, whose values share it.
+/// An `onCleanup` object, which its copies share.
 #[derive(Debug)]
 pub struct Cleanup {
-    /// What it calls at its end.
+    /// The function that it calls at its end.
     pub duty: Arc<Duty>,
     due: Arc<Due>,
-    /// An interrupt waits for it; there until its end.
+    /// The guard that an interrupt waits for, until the object's end.
     guard: Option<Guard>,
 }
 
 impl Cleanup {
-    /// An object of a machine.
+    /// Makes an object of a machine.
     pub fn new(function: Arc<Function>, due: Arc<Due>, interrupt: &Arc<Interrupt>) -> Cleanup {
         Cleanup { duty: due.duty(function), due, guard: Some(Guard::of(interrupt, None)) }
     }

@@ -1,16 +1,17 @@
-//! Elements in other classes: saturating, rounding half away from zero, as the language converts.
+//! Converts elements to other classes as the language does: it saturates, and rounds half away from zero.
 //!
-//! Must hold: pure; what the language refuses (`logical (NaN)`, complex to integer) is the caller's to refuse.
+//! Must hold: these functions are pure. The caller must refuse conversions that the language refuses (`logical (NaN)`,
+//! complex to integer).
 
 use super::class::Class;
 use super::tensor::{Data, each_data};
 use num_complex::{Complex32, Complex64};
 
-/// A number as other classes take it.
+/// A number that can be converted to other classes.
 trait Number: Copy {
     fn f64(self) -> f64;
     fn f32(self) -> f32;
-    /// The whole number, where the type has only such.
+    /// Returns the whole number, if the type has only whole numbers.
     fn whole(self) -> Option<i128>;
     fn is_zero(self) -> bool;
 }
@@ -72,13 +73,13 @@ impl Number for bool {
     }
 }
 
-/// What a cast to an integer, which cuts off, rounds half away from zero: the greatest number below a half added on the
-/// far side. `f64::round` gives the same, by a call.
+/// Moves a number away from zero by the greatest number below a half. A cast to an integer, which truncates, then gives
+/// the number rounded half away from zero. `f64::round` rounds alike, but by a function call.
 pub(crate) fn half_away(x: f64) -> f64 {
     x + 0.5f64.next_down().copysign(x)
 }
 
-/// A number as an integer type: rounded half away from zero, saturating, NaN as 0.
+/// Converts a number to an integer type: it is rounded half away from zero and saturated, and NaN becomes 0.
 macro_rules! to_integer {
     ($variant:ident, $ty:ty, $data:expr) => {
         Data::$variant(each_data!($data, v => v
@@ -92,7 +93,7 @@ macro_rules! to_integer {
 }
 
 impl Data {
-    /// The elements in a class; floats stay complex, other classes take the real part.
+    /// Converts the elements to a class. Floats stay complex, and other classes take the real part.
     pub fn converted(&self, class: Class) -> Data {
         if self.class() == class {
             return self.clone();
@@ -113,7 +114,7 @@ impl Data {
             (Class::Uint16, data) => to_integer!(U16, u16, data),
             (Class::Uint32, data) => to_integer!(U32, u32, data),
             (Class::Uint64, data) => to_integer!(U64, u64, data),
-            // Beyond a byte, and between whole numbers, the low byte of the number's whole part counts, as in Octave.
+            // For numbers beyond a byte, or with a fraction, the low byte of the whole part counts, as in Octave.
             (Class::Char, data) => Data::Char(each_data!(data, v => v.iter().map(|x| match x.whole() {
                     Some(n) => n as u8,
                     None if x.f64().is_finite() => x.f64() as i64 as u8,
@@ -124,7 +125,7 @@ impl Data {
         }
     }
 
-    /// The elements as complex ones: single stays single, all others become double.
+    /// Makes the elements complex: single stays single, and all others become double.
     pub fn complexified(&self) -> Data {
         match self {
             Data::C64(_) | Data::C32(_) => self.clone(),

@@ -7,31 +7,31 @@ use crate::compile::code::Kind;
 use crate::source::Source;
 use std::sync::Arc;
 
-/// What a handle calls.
+/// The function that a handle calls.
 #[derive(Clone, Debug)]
 pub enum Function {
-    /// `@name`: looked up when it is called, from where the file that it was made in would find it.
+    /// `@name`: looked up at the call, from the file in which the handle was made.
     Named(Arc<str>, Option<Arc<Source>>),
-    /// `@(x) …`, with the values that it captured when it was made.
+    /// `@(x) …`, with the values that it captured.
     Anonymous(Arc<Closure>),
-    /// A function with its first argument: `m.isKey` of `m.isKey (k)`. Lives for the time of the call.
+    /// A function with its first argument: `m.isKey` in `m.isKey (k)`. It exists during the call only.
     Method(&'static str, Value),
 }
 
-/// An anonymous function and what it captured.
+/// An anonymous function, and the variables that it captured.
 #[derive(Clone, Debug)]
 pub struct Closure {
     /// The body.
     pub code: Arc<Code>,
-    /// Values of the captured variables, beside their slots in the code.
+    /// The values of the captured variables, with their slots in the code.
     pub captured: Vec<(u32, Value)>,
-    /// The shared variables of the call that it was made in: of a nested function, whose handle this is then, and of
-    /// an anonymous one that calls nested functions.
+    /// The shared variables of the call that made the handle. They are set for a handle of a nested function, and for
+    /// an anonymous function that calls nested functions.
     pub nest: Option<Arc<Nest>>,
 }
 
 impl Function {
-    /// As `func2str` gives it, and as it prints.
+    /// Returns its text, as `func2str` returns it and as it prints.
     pub fn text(&self) -> String {
         match self {
             Function::Named(name, _) => name.to_string(),
@@ -40,7 +40,7 @@ impl Function {
         }
     }
 
-    /// Its name, where it has one: not of an anonymous function.
+    /// Returns its name; `None` for an anonymous function.
     pub fn name(&self) -> Option<&str> {
         match self {
             Function::Named(name, _) => Some(name),
@@ -51,7 +51,7 @@ impl Function {
 }
 
 impl Closure {
-    /// The name of the nested function that it is a handle of; `None` of an anonymous function.
+    /// Returns the name of the nested function of which it is a handle; `None` for an anonymous function.
     pub fn name(&self) -> Option<&Arc<str>> {
         (self.code.kind == Kind::Function).then_some(&self.code.name)
     }

@@ -1,9 +1,9 @@
-//! Elements of host arrays that two arrays may hold: `A(:)` and `reshape(A, …)` take none of their own.
+//! Elements of host arrays that two arrays may share: `A(:)` and `reshape(A, …)` allocate none of their own.
 //!
-//! In: an array and other dimensions. Out: an array that reads the first one's elements until either of them is
-//! written. Must hold: HELD-1: what is lent was never borrowed: an array that reads another's elements passes that one
-//! on. HELD-2: elements that somebody else may read are never written: who writes copies them first, or takes them
-//! where nobody else is left.
+//! In: an array and other dimensions. Out: an array that reads the first one's elements, until either of them is
+//! written. Must hold: HELD-1: borrowed elements are not lent again: an array that reads another's elements passes the
+//! other one on. HELD-2: elements that another array may read are never written. The writer copies them first, or takes
+//! them over if no other array is left.
 
 use super::account::Charge;
 use super::tensor::{Data, Dims, Form, Tensor};
@@ -11,20 +11,20 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// What copying takes longer than it takes to count one more holder, later, where either is written.
+/// From this size on, copying takes longer than counting one more holder, and copying later if either is written.
 pub(super) const LENT_BYTES_MIN: usize = 1 << 15;
 
 /// The elements of a host array.
 #[derive(Clone)]
 pub enum Held {
-    /// Its own, and what they count.
+    /// Elements of its own, and their charge on the account.
     Own(Data, Charge),
-    /// Those of another array, which has elements of its own (HELD-1).
+    /// The elements of another array, which owns them (HELD-1).
     Of(Arc<Tensor>),
 }
 
 impl Held {
-    /// The elements, moved out where nobody else holds them.
+    /// Returns the elements, moved out if nothing else holds them.
     pub fn into_data(self) -> Data {
         match self {
             Held::Own(data, _) => data,
@@ -35,7 +35,7 @@ impl Held {
         }
     }
 
-    /// They may have grown in place: counts what they take now.
+    /// Updates the charge after the elements may have grown in place.
     #[inline]
     pub fn recount(&mut self) {
         if let Held::Of(_) = self {
@@ -46,7 +46,7 @@ impl Held {
         }
     }
 
-    /// Elements of its own (HELD-2).
+    /// Makes the elements its own (HELD-2).
     #[cold]
     fn make_own(&mut self) {
         let held = std::mem::replace(self, Held::Own(Data::F64(Vec::new()), Charge::default()));
@@ -102,8 +102,8 @@ impl fmt::Debug for Held {
 }
 
 impl Tensor {
-    /// The same elements under other dimensions, known neither as a range nor as diagonal. Where they are many, both
-    /// arrays hold the same ones.
+    /// Returns the same elements with other dimensions, known neither as a range nor as diagonal. If there are many
+    /// elements, both arrays share them.
     pub fn seen_as(self: &Arc<Tensor>, dims: Dims) -> Tensor {
         assert_eq!(dims.elements(), self.len(), "VALUE-2: a reshape keeps the elements");
         let data = match &self.data {
@@ -156,7 +156,7 @@ mod tests {
         set(&mut row, 8.0);
         assert_eq!((address(&row), row.data.f64_at(0), many.data.f64_at(0)), (own, 8.0, 0.0));
 
-        // The lender writes: it is shared, so that it is copied as any shared value is.
+        // If the lender writes, it is shared, so it is copied like any shared value.
         let view = many.seen_as(Dims::new(&[1, 1 << 14]));
         let mut lender = many.clone();
         drop(many);
@@ -187,7 +187,7 @@ mod tests {
         let square = row.seen_as(Dims::new(&[128, 128]));
         drop(row);
         assert!(matches!(&square.data, Held::Of(lender) if Arc::ptr_eq(lender, &many)));
-        // Moving them out copies as long as the lender is there.
+        // Moving the elements out copies them while the lender exists.
         assert_eq!(square.data.into_data(), *many.data);
     }
 }

@@ -1,6 +1,6 @@
-//! Arrays on the runtime, as scripts hold them; how host values get there, and how they come back.
+//! Arrays on the runtime as scripts hold them, and the ways from host values to the runtime and back.
 //!
-//! Must hold: nothing here waits but [`fetch`], which the machine awaits. Host values are there once it has
+//! Must hold: nothing here waits except [`fetch`], which the machine awaits. After that, host values are there
 //! ([`Need::Host`]).
 //!
 //! [`Need::Host`]: crate::error::Need::Host
@@ -26,31 +26,31 @@ pub struct Lazy {
     pub class: Class,
     /// The dimensions.
     pub dims: Dims,
-    /// Whether the script put it on the device (`gpuArray`); what is computed from it is there, too.
+    /// Whether the script put it on the device (`gpuArray`). Then everything computed from it is there, too.
     pub pinned: bool,
-    /// Whether reading it may fail by what its data are (an index from data, a root of a negative number).
+    /// Whether reading it may fail because of its data (an index from data, a root of a negative number).
     pub may_fault: bool,
     /// Its host values, once they have been awaited.
     pub host: OnceLock<Arc<Tensor>>,
-    /// How often small parts of it were read or written since it was last used as a whole ([`Lazy::touch`]).
+    /// A weighted count of reads and writes of small parts since it was last used as a whole ([`Lazy::touch`]).
     pub touches: AtomicU32,
-    /// `(first, step)` where its elements are known to be `first + i * step`: a range that was recorded. As an index
-    /// it is a slice then, and nothing has to be read.
+    /// `(first, step)` if its elements are known to be `first + i * step`, as for a recorded range. As an index it is
+    /// then a slice, and nothing has to be read.
     pub steps: Option<(f64, f64)>,
     /// Its number in the order in which arrays are made ([`made`]).
     pub made: u64,
-    /// What the host knows of it without asking the runtime.
+    /// Its content, if the host knows it without asking the runtime.
     pub filled: Option<Filled>,
-    /// The most elements of any array that it was made from, itself included; 0 where nobody has said.
+    /// The most elements of any array that it was made from, including itself; 0 before `made_of` is called.
     reach: AtomicUsize,
-    /// Whether it has been materialised without a fault.
+    /// Whether it was materialised without a fault.
     checked: AtomicBool,
-    /// Whether something was computed from it that carries its fault, too.
+    /// Whether an array was computed from it, which carries its fault, too.
     passed_on: AtomicBool,
 }
 
 impl Lazy {
-    /// An array of the runtime as a value's body.
+    /// Makes a script's array of an array of the runtime.
     ///
     /// # Errors
     /// The fault that the array carries.
@@ -59,7 +59,7 @@ impl Lazy {
         let (made, known) = made::next();
         let checked = AtomicBool::new(matches!(known, Some(Known::Checked)));
         let host = match known {
-            // MADE-1: it is the same array; dimensions are compared for good measure.
+            // MADE-1: it is the same array; the dimensions are compared to be safe.
             Some(Known::Host(tensor)) if tensor.dims == dims && tensor.data.class() == class => tensor.into(),
             _ => OnceLock::new(),
         };
@@ -80,74 +80,75 @@ impl Lazy {
         })
     }
 
-    /// Whether it has been materialised without a fault.
+    /// Whether it was materialised without a fault.
     pub fn is_checked(&self) -> bool {
         self.checked.load(Ordering::Relaxed)
     }
 
-    /// It has been materialised without a fault.
+    /// Notes that it was materialised without a fault.
     pub fn set_checked(&self) {
         self.checked.store(true, Ordering::Relaxed);
     }
 
-    /// Whether its fault, should it have one, is still unknown, and nothing that was computed from it would show it.
+    /// Whether it may have a fault that is still unknown, and that no array computed from it would show.
     pub fn is_suspect(&self) -> bool {
         self.may_fault && self.host.get().is_none() && !self.is_checked() && !self.passed_on.load(Ordering::Relaxed)
     }
 
-    /// Something that carries its fault was computed from it.
+    /// Notes that an array was computed from it, which carries its fault.
     pub fn set_passed_on(&self) {
         self.passed_on.store(true, Ordering::Relaxed);
     }
 
-    /// It was made of these, as far as nobody has said so before.
+    /// Notes the arrays that it was made from, unless that was noted before.
     pub fn made_of(&self, past: Past) {
         if self.reach.load(Ordering::Relaxed) == 0 {
             self.reach.store(past.reach.max(self.dims.elements()).max(1), Ordering::Relaxed);
-            // What large arrays leave is used as a whole; small ones had better come home one by one.
+            // Results of large arrays are used as a whole; small ones inherit the count, since they should soon be
+            // gathered.
             self.touches.fetch_max(past.touches, Ordering::Relaxed);
         }
     }
 
-    /// Whether it may come to the host: nobody put it on the device, and no array of more than `elements` elements
-    /// stands behind it.
+    /// Whether it may be gathered to the host: it was not put on the device, and no array of more than `elements`
+    /// elements went into it.
     pub fn is_near(&self, elements: usize) -> bool {
         !self.pinned && (1..=elements).contains(&self.reach.load(Ordering::Relaxed))
     }
 
-    /// Its host values as a value, once they have been awaited.
+    /// Returns its host values as a value, if they were awaited.
     pub fn host_value(&self) -> Option<Value> {
         self.host.get().cloned().map(Value::held)
     }
 
-    /// The same, known to hold `value` everywhere.
+    /// Returns the same array, known to hold `value` everywhere.
     pub fn filled_with(self, value: f64) -> Lazy {
         Lazy { filled: Some(Filled { value, writes: Vec::new() }), ..self }
     }
 
-    /// The same, known to be the range `first + i * step`.
+    /// Returns the same array, known to be the range `first + i * step`.
     pub fn with_steps(self, first: f64, step: f64) -> Lazy {
         Lazy { steps: Some((first, step)), ..self }
     }
 
-    /// As a value.
+    /// Returns it as a value.
     pub fn value(self) -> Value {
         Value::Lazy(Arc::new(self))
     }
 
-    /// A small part of it is read. Whether that has happened so often, the whole not being used meanwhile, that it had
-    /// better come to the host: a loop over its elements would record an op for each of them.
+    /// Counts a read of a small part. Returns whether there were so many since it was last used as a whole that it
+    /// should be gathered to the host: a loop over its elements would record an op for each of them.
     pub fn touch(&self, elements: usize) -> bool {
         self.touches.fetch_add(touch_weight(elements), Ordering::Relaxed) >= self.touches_max()
     }
 
-    /// How much may be recorded of small parts of it.
+    /// The count of touches from which on the array is gathered.
     pub fn touches_max(&self) -> u32 {
         if self.filled.is_some() { TOUCHES_KNOWN_MAX } else { TOUCHES_MAX }
     }
 }
 
-/// What stands behind values: the most elements, and the most touches of small arrays.
+/// The arrays behind some values: the greatest number of elements, and the most touches of the small ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Past {
     reach: usize,
@@ -155,7 +156,7 @@ pub struct Past {
 }
 
 impl Past {
-    /// What stands behind these; `near` is how many elements a small array has at most.
+    /// Returns the past of these values. `near` is the greatest number of elements of a small array.
     pub fn of<'v>(values: impl IntoIterator<Item = &'v Value>, near: usize) -> Past {
         let mut past = Past::default();
         for value in values {
@@ -179,35 +180,36 @@ impl Past {
     }
 }
 
-/// So much may be recorded of small parts before an array comes to the host: 8 single elements, 16 rows or columns.
+/// The count of touches from which on an array is gathered to the host: 8 single elements, or 16 rows or columns.
 pub const TOUCHES_MAX: u32 = 32;
-/// The same of an array that the host knows without asking the runtime.
+/// The same for an array whose content the host knows without asking the runtime.
 pub const TOUCHES_KNOWN_MAX: u32 = 8;
 
-/// What reading or writing so many elements counts.
+/// Returns the weight of reading or writing a part of this many elements.
 pub fn touch_weight(elements: usize) -> u32 {
     if elements == 1 { 4 } else { 2 }
 }
 
-/// An array of one number, into which a few values of the host were written: what loops begin with that set an array's
-/// elements or rows.
+/// An array that holds one number, except for a few host values that were written into it. Loops that set an array's
+/// elements or rows begin with such an array.
 #[derive(Clone, Debug)]
 pub struct Filled {
     /// The number.
     pub value: f64,
-    /// What was written where.
+    /// The writes into it: subscripts and values.
     pub writes: Vec<(Subscripts, Value)>,
 }
 
 impl Filled {
-    /// The same with one more write; `None` beyond [`TOUCHES_MAX`] of them, when the array is at home already.
+    /// Returns the same with one more write; `None` beyond [`TOUCHES_MAX`] writes, since the array is gathered before
+    /// that.
     pub fn and(&self, subscripts: &Subscripts, value: &Value) -> Option<Filled> {
         let mut filled = (self.writes.len() < TOUCHES_MAX as usize).then(|| self.clone())?;
         filled.writes.push((subscripts.clone(), value.clone()));
         Some(filled)
     }
 
-    /// Its elements in host memory.
+    /// Makes the elements in host memory.
     fn tensor(&self, env: &Env, class: Class, dims: &Dims) -> Flow<Arc<Tensor>> {
         env.check_host(dims, class.bytes())?;
         let data = Data::filled(class, self.value, dims.elements());
@@ -220,7 +222,7 @@ impl Filled {
 }
 
 impl Lazy {
-    /// Its host values, if they have been awaited or the host knows them.
+    /// Returns its host values, if they were awaited or if the host knows its content.
     ///
     /// # Errors
     /// More elements than an array in host memory may have.
@@ -233,7 +235,7 @@ impl Lazy {
 }
 
 impl Tensor {
-    /// What a gather delivered.
+    /// Makes a host array from the result of a gather.
     ///
     /// # Errors
     /// A dtype that scripts do not have.
@@ -256,8 +258,8 @@ impl Tensor {
     }
 }
 
-/// Awaits the host values of arrays and keeps them there. All are demanded before one is awaited, so that they are
-/// computed together.
+/// Awaits the host values of arrays, and stores them in the arrays. All are demanded before one is awaited, so that
+/// they are computed together.
 ///
 /// # Errors
 /// The first array's fault.
@@ -265,14 +267,14 @@ pub async fn fetch(arrays: &[Arc<Lazy>]) -> Result<(), ScriptError> {
     let missing: Vec<_> = arrays.iter().filter(|l| l.host.get().is_none()).collect();
     let gathers: Vec<_> = missing.iter().map(|l| l.array.gather_any()).collect();
     for (lazy, result) in missing.into_iter().zip(join_all(gathers).await) {
-        // Another reader may have brought the same values meanwhile.
+        // Another reader may have fetched the same values meanwhile.
         let _ = lazy.host.set(Arc::new(Tensor::gathered(result?)?));
     }
     Ok(())
 }
 
-/// The dimensions that a script's function goes over, as MATLAB counts them: one beyond the rank has one element, while
-/// the runtime's own functions refuse it.
+/// The dimensions along which a script's function works, as MATLAB counts them: dimensions beyond the rank have one
+/// element. The runtime's own functions refuse those.
 pub struct Along<'d>(pub &'d [usize]);
 
 impl tidemill::Dims for Along<'_> {
@@ -282,8 +284,8 @@ impl tidemill::Dims for Along<'_> {
     }
 }
 
-/// The array with at least so many dimensions that the runtime's functions accept; those beyond its rank have one
-/// element.
+/// Returns the array with at least `axes` dimensions, as far as the runtime accepts them. Dimensions beyond its rank
+/// have one element.
 pub fn with_axes(array: &Array, axes: usize) -> Array {
     match array.shape() {
         Ok(shape) if shape.axes() < axes => {
@@ -295,10 +297,11 @@ pub fn with_axes(array: &Array, axes: usize) -> Array {
     }
 }
 
-/// A value as an array of the runtime, converted to `class`. Complex values lose their imaginary part: ask before.
+/// Returns a value as an array of the runtime, converted to `class`. Complex values lose their imaginary part, so
+/// callers check for it before.
 ///
 /// # Errors
-/// Values that are no arrays, and classes that the runtime has no dtype for.
+/// Values that are no arrays, and classes for which the runtime has no dtype.
 pub fn lift(env: &Env, value: &Value, class: Class) -> Flow<Array> {
     let Some(dtype) = class.dtype() else {
         return fail!("arrays of class {} are kept in host memory", class.name());
@@ -306,7 +309,8 @@ pub fn lift(env: &Env, value: &Value, class: Class) -> Flow<Array> {
     let session = &env.session;
     Ok(match value {
         Value::Lazy(lazy) => {
-            // It is used as a whole, so it is at home where it is; a small one may be used as a whole anywhere.
+            // The array is used as a whole, so it may stay on the runtime and its touches are reset. A small array
+            // keeps its count, since it can be used as a whole anywhere.
             if !lazy.is_near(env.options.near_elements_max) {
                 lazy.touches.store(0, Ordering::Relaxed);
             }
@@ -327,8 +331,8 @@ pub fn lift(env: &Env, value: &Value, class: Class) -> Flow<Array> {
     })
 }
 
-/// An array of the runtime that reads a host array's elements where they lie; few are copied. As long as the runtime
-/// may read them, whoever else holds the array copies it before writing into it (VALUE-4).
+/// Makes an array of the runtime that reads a host array's elements in place; few elements are copied instead. While
+/// the runtime may read them, any other holder of the array copies it before writing into it (VALUE-4).
 fn lend(env: &Env, tensor: &Arc<Tensor>, dims: &[usize]) -> Flow<Array> {
     if tensor.data.bytes() < LENT_BYTES_MIN {
         return upload(env, Data::clone(&tensor.data), dims);
@@ -346,7 +350,7 @@ fn lend(env: &Env, tensor: &Arc<Tensor>, dims: &[usize]) -> Flow<Array> {
     })
 }
 
-/// A host array as the runtime holds it.
+/// A host array that the runtime holds.
 struct Lent(Arc<Tensor>);
 
 macro_rules! lent {
@@ -406,7 +410,7 @@ mod tests {
         let _copied = lift(&env, &few, Class::Double).ok().unwrap();
         assert_eq!(holders(&few), 1);
 
-        // What is pending keeps the elements that it was given.
+        // A pending read keeps the elements that it was given.
         let mut set = |value: &mut Value, k: f64| {
             let mut target = Some(value.clone());
             *value = Value::empty();

@@ -1,29 +1,30 @@
-//! The order in which arrays of the runtime are made, so that an instruction that runs again finds what it made before.
+//! The order in which arrays of the runtime are made. With it, an instruction that runs again finds the arrays that it
+//! made before.
 //!
-//! An instruction that records an array and then needs its values would record another when it runs again, need that
-//! one's values, and so on for ever. Therefore the machine's driver keeps what such an array turned out to be, by its
-//! place in the order of what the instruction makes: nothing that the instruction can see has changed between the two
-//! runs, so what it makes at that place is the same array again.
+//! An instruction that records an array and then needs its values would record another array when it runs again, need
+//! that one's values, and so on for ever. Therefore the machine's driver keeps the values of such an array by its
+//! number in the order of the arrays that the instruction makes. Nothing that the instruction can see has changed
+//! between the two runs, so the array with this number is the same one again.
 //!
-//! In: [`next`] for every array that is made; from the driver, what is known. Out: numbers, and what is known of an
-//! array that is just being made. Must hold: MADE-1: what is known is forgotten before anything else runs on the
-//! thread.
+//! In: a call of [`next`] for every array that is made, and known values from the driver. Out: numbers, and the known
+//! values of the array that is just being made. Must hold: MADE-1: known values are forgotten before anything else runs
+//! on the thread.
 
 use super::Tensor;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is known of an array that was made at some place in the order.
+/// The knowledge about an array that was made before.
 #[derive(Clone, Debug)]
 pub enum Known {
     /// Its values.
     Host(Arc<Tensor>),
-    /// That it carries no fault.
+    /// It carries no fault.
     Checked,
 }
 
-/// Threads have so many numbers of their own.
+/// Each thread has a range of 2^`NUMBERS_BITS` numbers of its own.
 const NUMBERS_BITS: u32 = 40;
 
 fn first_number() -> u64 {
@@ -37,13 +38,13 @@ thread_local! {
     static KNOWN: RefCell<Vec<(u64, Known)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The number that the next array will have that is made on this thread. Of a thread they rise one by one, and those of
-/// other threads lie elsewhere.
+/// Returns the number of the next array that is made on this thread. The numbers of one thread rise one by one, and
+/// those of other threads lie in other ranges.
 pub fn upcoming() -> u64 {
     NEXT.get()
 }
 
-/// Numbers an array, and tells what is known of it.
+/// Gives an array its number, and returns the knowledge about it.
 pub fn next() -> (u64, Option<Known>) {
     let number = NEXT.get();
     NEXT.set(number + 1);
@@ -53,9 +54,9 @@ pub fn next() -> (u64, Option<Known>) {
     (number, KNOWN.with_borrow(|known| known.iter().find(|k| k.0 == number).map(|k| k.1.clone())))
 }
 
-/// Runs `work` with what is known of the arrays that it will make: their places, counted from its beginning.
+/// Runs `work` with knowledge about the arrays that it will make, by their numbers counted from its beginning.
 pub fn with_known<T>(known: &[(u64, Known)], work: impl FnOnce() -> T) -> T {
-    /// Forgets, also where `work` panics (MADE-1).
+    /// Forgets the knowledge, even if `work` panics (MADE-1).
     struct Forget;
     impl Drop for Forget {
         fn drop(&mut self) {

@@ -1,7 +1,7 @@
 //! `containers.Map`: values under keys that are texts or numbers.
 //!
-//! Must hold: a map is a handle: who copies it names the same entries. Keys are kept in the order in which `keys`
-//! gives them: texts by their bytes, numbers by size, NaN last. The lock is held for the time of one access only.
+//! Must hold: a map is a handle: its copies share its entries. Keys are kept in the order in which `keys` returns them:
+//! texts by their bytes, numbers by size, NaN last. The lock is held during one access only.
 
 use super::{CellArray, Class, Data, Tensor, Value};
 use parking_lot::Mutex;
@@ -33,7 +33,7 @@ impl Ord for Key {
     fn cmp(&self, other: &Key) -> Ordering {
         match (self, other) {
             (Key::Text(a), Key::Text(b)) => a.cmp(b),
-            // -0 is 0, and NaN is after all numbers.
+            // -0 equals 0, and NaN comes after all numbers.
             (Key::Number(a), Key::Number(b)) => a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan())),
             (Key::Text(_), Key::Number(_)) => Ordering::Greater,
             (Key::Number(_), Key::Text(_)) => Ordering::Less,
@@ -46,12 +46,12 @@ impl Ord for Key {
 pub struct Map {
     /// `char`, or the class of numbers that the keys are given in.
     pub key_class: Class,
-    /// What the values are.
+    /// The kind of its values.
     pub values: Values,
     entries: Mutex<BTreeMap<Key, Value>>,
 }
 
-/// What the values of a map may be.
+/// The kinds of values of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
     /// Anything.
@@ -61,7 +61,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// As `ValueType` says it.
+    /// Returns the name for `ValueType`.
     pub fn name(self) -> &'static str {
         match self {
             Values::Any => "any",
@@ -101,7 +101,7 @@ impl Map {
         self.entries.lock().insert(key, value);
     }
 
-    /// Removes an entry; whether it was there.
+    /// Removes an entry. Returns whether it existed.
     pub fn remove(&self, key: &Key) -> bool {
         self.entries.lock().remove(key).is_some()
     }
@@ -111,7 +111,7 @@ impl Map {
         self.entries.lock().iter().map(|(k, v)| (k.clone(), v.clone())).collect()
     }
 
-    /// Its values, which leave it with their keys.
+    /// Takes all values out, and removes their keys.
     pub fn take_values(&mut self) -> Vec<Value> {
         std::mem::take(self.entries.get_mut()).into_values().collect()
     }
@@ -127,7 +127,7 @@ impl Map {
         Value::Cell(Arc::new(CellArray::row(self.entries.lock().values().cloned().collect())))
     }
 
-    /// A key as a script sees it.
+    /// Returns a key as a script's value.
     pub fn key_value(&self, key: &Key) -> Value {
         match key {
             Key::Text(text) => Value::string(text),

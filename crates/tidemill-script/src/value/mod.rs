@@ -1,14 +1,14 @@
-//! What a script computes with: scalars in the value itself, small arrays in host memory, big ones on the runtime,
-//! containers, maps, function handles, parsers of arguments.
+//! The values of scripts: scalars in the value itself, small arrays in host memory, big ones on the runtime,
+//! containers, maps, function handles, and parsers of arguments.
 //!
 //! Invariants:
 //! - VALUE-1: a real double scalar is always [`Value::Num`], a logical scalar always [`Value::Bool`]; a
 //!   [`Value::Tensor`] is anything else that lies in host memory. Constructors ([`Value::tensor`]) keep it.
 //! - VALUE-2: dimensions are at least two, trailing singletons dropped, and their product is the number of elements.
-//! - VALUE-3: complex data with no imaginary part is made real by [`Value::tensor`]; `Value::tensor_as_is` keeps it
-//!   (what `complex()` gives).
-//! - VALUE-4: values are shared by reference count and copied on write: whoever holds the only reference may change it
-//!   in place. Arrays of other dimensions (`A(:)`, `reshape`) and the runtime may share elements, too (`held.rs`).
+//! - VALUE-3: complex data without an imaginary part is made real by [`Value::tensor`]. `Value::tensor_as_is` keeps it
+//!   complex (for `complex()`).
+//! - VALUE-4: values are shared by reference count and copied on write: the only holder may change a value in place.
+//!   Arrays of other dimensions (`A(:)`, `reshape`) and the runtime may share elements, too (`held.rs`).
 //! - VALUE-5: however deep values are nested, their end takes a bounded stack (`release.rs`).
 
 pub mod account;
@@ -63,13 +63,13 @@ pub enum Value {
     Map(Arc<Map>),
     /// An `inputParser`, which its copies share.
     Parser(Arc<Parser>),
-    /// The colon that stands alone as an index. Never in a variable.
+    /// A single colon as an index. It is never in a variable.
     Colon,
 }
 
 impl Value {
-    /// A host array as a value, narrowed: double and logical scalars lose their box, complex without imaginary part
-    /// becomes real.
+    /// Makes a value of a host array and narrows it: double and logical scalars are unboxed, and complex data without
+    /// an imaginary part becomes real.
     pub fn tensor(tensor: Tensor) -> Value {
         if let Data::C64(_) | Data::C32(_) = *tensor.data {
             return Value::tensor_as_is(tensor.narrowed());
@@ -77,7 +77,7 @@ impl Value {
         Value::tensor_as_is(tensor)
     }
 
-    /// As [`Value::tensor`], but complex stays complex.
+    /// Does the same as [`Value::tensor`], but complex stays complex.
     pub fn tensor_as_is(tensor: Tensor) -> Value {
         if tensor.len() == 1 && tensor.dims.len() == 2 {
             match &*tensor.data {
@@ -89,12 +89,12 @@ impl Value {
         Value::Tensor(Arc::new(tensor))
     }
 
-    /// An array that others may hold, too, as a value: complex stays complex.
+    /// Makes a value of a shared array. Complex stays complex.
     pub fn held(tensor: Arc<Tensor>) -> Value {
         if tensor.len() == 1 { Value::tensor_as_is(Arc::unwrap_or_clone(tensor)) } else { Value::Tensor(tensor) }
     }
 
-    /// The same array, known to be diagonal ([`Tensor::diagonal`]); other values as they are.
+    /// Returns the same array, known to be diagonal ([`Tensor::diagonal`]); other values are unchanged.
     pub fn diagonal(self) -> Value {
         match self {
             Value::Tensor(t) => Value::Tensor(Arc::new(Arc::unwrap_or_clone(t).diagonal())),
@@ -102,7 +102,7 @@ impl Value {
         }
     }
 
-    /// The same array, known to be a permutation matrix ([`Tensor::permutation`]); other values as they are.
+    /// Returns the same array, known to be a permutation matrix ([`Tensor::permutation`]); other values are unchanged.
     pub fn permutation(self) -> Value {
         match self {
             Value::Tensor(t) => Value::Tensor(Arc::new(Arc::unwrap_or_clone(t).permutation())),
@@ -128,7 +128,7 @@ impl Value {
         matches!(self, Value::Tensor(t) if t.form == Form::Diagonal)
     }
 
-    /// A char row of these bytes, in single quotes as it were.
+    /// Makes a char row of these bytes, as single quotes do.
     pub fn string(text: impl AsRef<[u8]>) -> Value {
         Value::Tensor(Arc::new(Tensor::string(text.as_ref())))
     }
@@ -155,7 +155,7 @@ impl Value {
         Value::Cell(Arc::new(CellArray::new(dims, items)))
     }
 
-    /// Its class, as `class(x)` says it.
+    /// Returns its class, which `class(x)` names.
     pub fn class(&self) -> Class {
         match self {
             Value::Num(_) => Class::Double,
@@ -171,7 +171,7 @@ impl Value {
         }
     }
 
-    /// The class's name, also of objects.
+    /// Returns the name of its class, also for objects.
     pub fn class_name(&self) -> &str {
         match self {
             Value::Struct(s) => s.class.unwrap_or("struct"),
@@ -179,7 +179,8 @@ impl Value {
         }
     }
 
-    /// The name of its type in messages (`matrix`, `scalar`, `bool`, `scalar struct`), which tells scalars from arrays.
+    /// Returns the name of its type in messages (`matrix`, `scalar`, `bool`, `scalar struct`), which distinguishes
+    /// scalars from arrays.
     pub fn type_name(&self) -> &'static str {
         let scalar = self.dims().is_scalar();
         let pick = |one: &'static str, many: &'static str| if scalar { one } else { many };
@@ -212,7 +213,7 @@ impl Value {
         }
     }
 
-    /// Its dimensions; known without computing anything.
+    /// Returns its dimensions, which are known without computing anything.
     pub fn dims(&self) -> Dims {
         match self {
             Value::Num(_) | Value::Bool(_) | Value::Function(_) | Value::Parser(_) | Value::Colon => Dims::scalar(),
@@ -251,7 +252,7 @@ impl Value {
         matches!(self, Value::Tensor(t) if matches!(*t.data, Data::Char(_)))
     }
 
-    /// Whether it is a char row (or an empty char array): what takes the place of a string.
+    /// Whether it is a char row (or an empty char array), which scripts use as a string.
     pub fn is_string(&self) -> bool {
         matches!(self, Value::Tensor(t) if t.is_string())
     }
@@ -261,7 +262,7 @@ impl Value {
         self.class().is_numeric()
     }
 
-    /// Whether the script put it on the device (`gpuArray`), or it was made of such.
+    /// Whether the script put it on the device (`gpuArray`), or it was computed from such a value.
     pub fn is_pinned(&self) -> bool {
         match self {
             Value::Lazy(l) => l.pinned,
@@ -275,8 +276,7 @@ impl Value {
         matches!(self, Value::Tensor(t) if t.data.is_complex())
     }
 
-    /// The bytes of a char row; `None` for anything else. A char matrix is read row by row only by
-    /// [`Tensor::row_strings`].
+    /// Returns the bytes of a char row; `None` for anything else. For a char matrix, use [`Tensor::row_strings`].
     pub fn as_bytes(&self) -> Option<&[u8]> {
         match self {
             Value::Tensor(t) if t.is_string() => t.data.chars(),
@@ -284,7 +284,7 @@ impl Value {
         }
     }
 
-    /// A char row as text; bytes that are not UTF-8 are replaced.
+    /// Returns a char row as text; bytes that are not UTF-8 are replaced.
     pub fn as_text(&self) -> Option<String> {
         self.as_bytes().map(|b| String::from_utf8_lossy(b).into_owned())
     }

@@ -1,8 +1,8 @@
 //! The variables that a function shares with the functions nested in it.
 //!
-//! In: a call of a function that holds nested functions. Out: a [`Nest`], which the call, the calls of its nested
+//! In: a call of a function that contains nested functions. Out: a [`Nest`], which the call, the calls of its nested
 //! functions and their handles hold. Must hold: NEST-1: every call of such a function has a nest of its own, and a
-//! nested function sees the nest of the call that it was reached from. NEST-2: a nest ends with its last holder; nests
+//! nested function sees the nest of the call from which it was reached. NEST-2: a nest ends with its last holder. Nests
 //! that are held only by handles in their own variables are found by [`Nests`], at the latest when the machine ends.
 
 use super::{Function, Value};
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-/// What a shared variable holds.
+/// The content of a shared variable.
 #[derive(Clone, Debug, Default)]
 pub enum Content {
     /// No value.
@@ -20,11 +20,11 @@ pub enum Content {
     Nothing,
     /// A value.
     Value(Value),
-    /// The variable is a global or persistent of this number.
+    /// The number of a global or persistent variable.
     Static(u32),
 }
 
-/// A variable that several functions see.
+/// A variable that several functions share.
 pub type Shared = Arc<Mutex<Content>>;
 
 /// The shared variables of one call.
@@ -33,11 +33,11 @@ pub struct Nest {
     pub code: Arc<Code>,
     /// Its shared variables, in the order of [`Sharing::owned`](crate::compile::code::Sharing::owned).
     pub variables: Vec<Shared>,
-    /// The nest of the function around it.
+    /// The nest of the function around this one.
     pub parent: Option<Arc<Nest>>,
 }
 
-/// The function's name alone: a nest may hold itself.
+/// Prints the function's name only, since a nest may hold itself.
 impl fmt::Debug for Nest {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_struct("Nest").field("of", &self.code.name).finish_non_exhaustive()
@@ -45,12 +45,12 @@ impl fmt::Debug for Nest {
 }
 
 impl Nest {
-    /// This nest and those around it.
+    /// Returns this nest and those around it.
     pub fn chain(self: &Arc<Nest>) -> impl Iterator<Item = &Arc<Nest>> {
         std::iter::successors(Some(self), |nest| nest.parent.as_ref())
     }
 
-    /// The values of its variables.
+    /// Returns the values of its variables.
     pub fn values(&self) -> Vec<Value> {
         let value = |shared: &Shared| match &*shared.lock() {
             Content::Value(value) => Some(value.clone()),
@@ -60,47 +60,47 @@ impl Nest {
     }
 }
 
-/// So many nests are made before the first look for those that hold themselves.
-const LOOK_AT_MIN: usize = 256;
+/// The number of nests that are made before the first sweep for nests that hold themselves.
+const SWEEP_AT_MIN: usize = 256;
 
-/// The nests that a machine has made, by which it finds those that only their own variables hold.
+/// The nests that a machine has made, in which those are found that only their own variables hold.
 #[derive(Debug, Default)]
 pub struct Nests {
     made: Vec<Weak<Nest>>,
-    /// The number of nests at which to look again.
-    look_at: usize,
+    /// The number of nests at which the next sweep begins.
+    sweep_at: usize,
 }
 
 impl Nests {
-    /// Adds a nest, and looks for those that hold themselves where there are twice as many as were left last time.
+    /// Adds a nest. Sweeps if there are twice as many as were left after the last sweep.
     pub fn add(&mut self, nest: &Arc<Nest>) {
-        if self.made.len() >= self.look_at.max(LOOK_AT_MIN) {
-            self.look();
-            self.look_at = 2 * self.made.len();
+        if self.made.len() >= self.sweep_at.max(SWEEP_AT_MIN) {
+            self.sweep();
+            self.sweep_at = 2 * self.made.len();
         }
         self.made.push(Arc::downgrade(nest));
     }
 
-    /// How many of them something holds.
+    /// Returns how many nests are held by something.
     #[cfg(test)]
     pub fn living(&self) -> usize {
         self.made.iter().filter(|nest| nest.strong_count() > 0).count()
     }
 
-    /// The last that something holds.
+    /// Returns the last nest that is held by something.
     #[cfg(test)]
     pub fn any(&self) -> Arc<Nest> {
         self.made.iter().rev().find_map(Weak::upgrade).expect("a nest that something holds")
     }
 
-    /// Empties the nests that nothing holds but handles in their own variables.
-    fn look(&mut self) {
+    /// Empties the nests that are held only by handles in their own variables.
+    fn sweep(&mut self) {
         self.made.retain(|nest| nest.strong_count() > 0);
         let nests: Vec<Arc<Nest>> = self.made.iter().filter_map(Weak::upgrade).collect();
         let numbers: FxHashMap<*const Nest, usize> =
             nests.iter().enumerate().map(|(i, nest)| (Arc::as_ptr(nest), i)).collect();
         let held: Vec<Vec<usize>> = nests.iter().map(|nest| held_by(nest, &numbers)).collect();
-        // How many holders of each nest are not variables of nests; one is the list above.
+        // The number of each nest's holders that are not variables of nests. The list above is one holder.
         let mut others: Vec<usize> = nests.iter().map(|nest| Arc::strong_count(nest) - 1).collect();
         held.iter().flatten().for_each(|&i| others[i] -= 1);
         let mut lives = vec![false; nests.len()];
@@ -123,14 +123,14 @@ impl Drop for Nests {
 /// Takes the values out of a nest's variables.
 fn empty(nest: &Arc<Nest>) {
     for variable in &nest.variables {
-        // The value ends after the lock.
+        // The value is dropped after the lock is released.
         let content = std::mem::take(&mut *variable.lock());
         drop(content);
     }
 }
 
-/// The nests, by number, that a nest holds: the one around it, and those of handles that nothing else holds. A nest
-/// appears as often as it is held.
+/// Returns the indices of the nests that a nest holds: the one around it, and those of handles that nothing else holds.
+/// A nest appears as often as it is held.
 fn held_by(nest: &Nest, numbers: &FxHashMap<*const Nest, usize>) -> Vec<usize> {
     let number = |nest: &Arc<Nest>| numbers.get(&Arc::as_ptr(nest)).copied();
     let mut held: Vec<usize> = nest.parent.iter().filter_map(number).collect();
@@ -142,8 +142,8 @@ fn held_by(nest: &Nest, numbers: &FxHashMap<*const Nest, usize>) -> Vec<usize> {
     held
 }
 
-/// Calls `each` with the nests of the handles in a value. What others hold, too, is left out: its handles are not the
-/// value's alone.
+/// Calls `each` with the nests of the handles in a value. Containers that others hold, too, are left out, since their
+/// handles do not belong to the value alone.
 fn each_handle(value: &Value, each: &mut dyn FnMut(&Arc<Nest>)) {
     let mut open = vec![value];
     while let Some(value) = open.pop() {

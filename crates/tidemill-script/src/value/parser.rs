@@ -1,7 +1,7 @@
-//! `inputParser`: which arguments a function takes, and what came of the last list of them.
+//! `inputParser`: the arguments that a function takes, and the result of the last parsed list of arguments.
 //!
-//! Must hold: a parser is a handle: who copies it names the same settings. The lock is held for the time of one access
-//! only, never while a check runs.
+//! Must hold: a parser is a handle: its copies share its settings. The lock is held during one access only, never while
+//! a check runs.
 
 use super::{Function, StructArray, Value};
 use parking_lot::Mutex;
@@ -13,55 +13,55 @@ pub struct Parser {
     state: Mutex<State>,
 }
 
-/// What may be set.
+/// The settings that a script can change.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Whether names are told apart by their case.
+    /// Whether the case of names matters.
     pub case_sensitive: bool,
-    /// The function that errors name.
+    /// The name of the function in errors.
     pub function_name: String,
-    /// Whether names that are not defined are kept rather than refused.
+    /// Whether arguments with unknown names are kept, and not refused.
     pub keep_unmatched: bool,
-    /// Kept, without an effect, as in Octave.
+    /// Kept without an effect, as in Octave.
     pub partial_matching: bool,
-    /// Whether a struct stands for its fields' names and values.
+    /// Whether a struct stands for the names and values of its fields.
     pub struct_expand: bool,
 }
 
-/// An argument that was defined.
+/// A defined argument.
 #[derive(Clone, Debug)]
 pub struct Argument {
-    /// How it is given.
+    /// The way in which it is given.
     pub kind: ArgumentKind,
     /// Its name.
     pub name: Arc<str>,
-    /// Its value where it is not given.
+    /// Its value if it is not given.
     pub default: Value,
-    /// What says whether a value fits.
+    /// The function that checks its value.
     pub check: Option<Arc<Function>>,
 }
 
-/// How an argument is given, in the order in which they have to be defined but for the last two.
+/// The way in which an argument is given. Arguments must be defined in this order, except for the last two kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ArgumentKind {
-    /// By its position, always.
+    /// By position, always.
     Required,
-    /// By its position, perhaps.
+    /// By position, or not at all.
     Optional,
-    /// By its name, before its value.
+    /// By its name, followed by its value.
     Parameter,
-    /// By its name alone.
+    /// By its name only.
     Switch,
 }
 
-/// What the last parsing gave.
+/// The result of the last parsing.
 #[derive(Clone, Debug)]
 pub struct Parsed {
     /// The values of all arguments.
     pub results: StructArray,
-    /// What was given under other names.
+    /// The arguments that were given under unknown names.
     pub unmatched: StructArray,
-    /// The names of those that were not given.
+    /// The names of the arguments that were not given.
     pub defaults: Vec<Arc<str>>,
 }
 
@@ -91,7 +91,7 @@ impl Default for Parsed {
 }
 
 impl Parser {
-    /// The names of what may be read, sorted.
+    /// The names of the properties that can be read, sorted.
     pub const PROPERTIES: [&'static str; 9] = [
         "CaseSensitive",
         "FunctionName",
@@ -104,43 +104,43 @@ impl Parser {
         "UsingDefaults",
     ];
 
-    /// The functions that may stand behind a point.
+    /// The functions that can be called as methods (`p.parse (…)`).
     pub const METHODS: [&'static str; 6] =
         ["addRequired", "addOptional", "addParameter", "addParamValue", "addSwitch", "parse"];
 
-    /// What is set.
+    /// Returns the settings.
     pub fn settings(&self) -> Settings {
         self.state.lock().settings.clone()
     }
 
-    /// Changes what is set.
+    /// Changes the settings.
     pub fn set(&self, change: impl FnOnce(&mut Settings)) {
         change(&mut self.state.lock().settings);
     }
 
-    /// What was defined, in order.
+    /// Returns the defined arguments, in order.
     pub fn arguments(&self) -> Vec<Argument> {
         self.state.lock().arguments.clone()
     }
 
-    /// Defines one more.
+    /// Defines an argument.
     pub fn define(&self, argument: Argument) {
         self.state.lock().arguments.push(argument);
     }
 
-    /// Keeps what a parsing gave.
+    /// Stores the result of a parsing.
     pub fn finish(&self, parsed: Parsed) {
         self.state.lock().parsed = parsed;
     }
 
-    /// The names of all arguments: in the order of their kinds, and of their definition.
+    /// Returns the names of all arguments, ordered by kind and then by definition.
     pub fn names(&self) -> Vec<Arc<str>> {
         let mut arguments = self.arguments();
         arguments.sort_by_key(|a| a.kind);
         arguments.into_iter().map(|a| a.name).collect()
     }
 
-    /// What a property is; `None` for what is none.
+    /// Returns a property's value; `None` for an unknown property.
     pub fn property(&self, name: &str) -> Option<Value> {
         let settings = self.settings();
         let structure =
@@ -159,7 +159,7 @@ impl Parser {
         })
     }
 
-    /// Every value that it holds.
+    /// Returns every value that it holds.
     pub fn values(&self) -> Vec<Value> {
         let state = self.state.lock();
         let parsed = [&state.parsed.results, &state.parsed.unmatched].into_iter();
@@ -167,7 +167,7 @@ impl Parser {
         state.arguments.iter().map(|a| a.default.clone()).chain(parsed).collect()
     }
 
-    /// The values, which leave it.
+    /// Takes all values out of it.
     pub fn take_values(&mut self) -> Vec<Value> {
         let state = std::mem::take(self.state.get_mut());
         let checks = state.arguments.iter().filter_map(|a| a.check.clone()).map(Value::Function);
@@ -178,7 +178,7 @@ impl Parser {
     }
 }
 
-/// Names as a cell row; the empty cell of no names is 0×0.
+/// Returns names as a cell row; without names it is 0×0.
 fn texts(names: &[Arc<str>]) -> Value {
     if names.is_empty() {
         return Value::cell(super::Dims::zero(), Vec::new());

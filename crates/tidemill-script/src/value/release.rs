@@ -1,4 +1,4 @@
-//! Letting containers go: one inside of another, thousands deep, without a call for each level.
+//! Drops containers that are nested thousands deep, without a call for each level.
 //!
 //! In: the values of a container that ends. Out: nothing. Must hold: VALUE-5: however deep values are nested, their end
 //! takes a bounded stack.
@@ -50,8 +50,8 @@ impl Drop for Nest {
     }
 }
 
-/// The values that end with a holder of a nest: those of its variables, and of the nests around it, that have no other
-/// holder.
+/// Returns the values that end with the last holder of a nest: those of its variables, and of the nests around it that
+/// have no other holder.
 fn values_of(nest: Arc<Nest>) -> Vec<Value> {
     let mut values = Vec::new();
     let mut next = Some(nest);
@@ -68,7 +68,7 @@ fn take_values(nest: &mut Nest) -> Vec<Value> {
     contents.filter_map(|content| value(content.into_inner())).collect()
 }
 
-/// Ends values; those that only they hold end here, too, in turn (VALUE-5).
+/// Drops values. Values that only they hold are dropped in turn, in this loop (VALUE-5).
 fn release(values: Vec<Value>) {
     if !values.iter().any(is_container) {
         return;

@@ -1,7 +1,8 @@
-//! What a script holds in many small pieces: arrays that are too small to be counted one by one, cells and structs.
+//! Measures the memory that a script holds in many small pieces: arrays that are too small to be counted one by one,
+//! cells and structs.
 //!
-//! In: a machine's values. Out: bytes. Must hold: SMALL-1: the time grows with the containers and arrays that there are,
-//! not with the places where they stand, and no call is made for each level.
+//! In: a machine's values. Out: bytes. Must hold: SMALL-1: the time grows with the number of containers and arrays, and
+//! not with the number of places where they occur. No call is made for each level.
 
 use super::account::COUNTED_BYTES_MIN;
 use super::nest::Nest;
@@ -9,26 +10,26 @@ use super::{Function, Map, Value};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
-/// Bytes that an array or a container takes beside its elements: counts, dimensions, its place in an allocator.
+/// The bytes that an array or a container takes beside its elements: counts, dimensions, and the allocator's overhead.
 const BESIDE_BYTES: usize = 96;
 
-/// The small pieces that were found, and the containers that are still to be opened.
+/// The result so far, and the containers that are still to be visited.
 #[derive(Debug, Default)]
 pub struct Small {
-    /// Bytes of what is not counted one by one.
+    /// The bytes of pieces that are not counted one by one.
     pub bytes: u64,
-    /// How many values were looked at.
+    /// The number of values that were visited.
     pub values: u64,
-    /// Containers that several values hold.
+    /// Containers with several holders that were visited.
     seen: FxHashSet<*const ()>,
-    /// Maps, which are opened one after the other.
+    /// Maps that are still to be visited.
     maps: Vec<Arc<Map>>,
-    /// Shared variables of nested functions, which are opened one after the other, too.
+    /// Shared variables of nested functions that are still to be visited.
     nests: Vec<Arc<Nest>>,
 }
 
 impl Small {
-    /// What these values hold, and the variables of these nests and of those around them.
+    /// Measures what these values hold, and the variables of these nests and of those around them.
     pub fn of<'v>(roots: impl IntoIterator<Item = &'v Value>, nests: impl IntoIterator<Item = &'v Arc<Nest>>) -> Small {
         let mut found = Small::default();
         nests.into_iter().for_each(|nest| found.enter(nest));
@@ -46,13 +47,13 @@ impl Small {
         }
     }
 
-    /// Has a nest and those around it opened later, where they are seen for the first time.
+    /// Queues a nest and those around it, if they are found for the first time.
     fn enter(&mut self, nest: &Arc<Nest>) {
         let seen = &mut self.seen;
         self.nests.extend(nest.chain().take_while(|nest| seen.insert(Arc::as_ptr(nest).cast())).cloned());
     }
 
-    /// Whether a container is seen for the first time.
+    /// Whether a container is found for the first time.
     fn is_new<T>(&mut self, container: &Arc<T>) -> bool {
         Arc::strong_count(container) == 1 || self.seen.insert(Arc::as_ptr(container).cast())
     }
@@ -69,7 +70,7 @@ impl Small {
                 Value::Tensor(t) => {
                     let bytes = t.data.bytes();
                     let own = BESIDE_BYTES + if bytes < COUNTED_BYTES_MIN { bytes } else { 0 };
-                    // Each of those that hold it counts a part.
+                    // Each holder of the array counts a part of it.
                     self.add(own / Arc::strong_count(t));
                 }
                 Value::Lazy(_) => self.add(2 * BESIDE_BYTES),

@@ -7,16 +7,16 @@ use super::{Dims, Value};
 use indexmap::IndexMap;
 use std::sync::Arc;
 
-/// A struct array; a struct is one of one element.
+/// A struct array; a struct is an array of one element.
 #[derive(Clone, Debug)]
 pub struct StructArray {
     /// The dimensions.
     pub dims: Dims,
-    /// Fields in the order in which they were made, each with a value an element, column-major.
+    /// The fields in the order in which they were made. Each has a value for each element, column-major.
     pub fields: IndexMap<Arc<str>, Vec<Value>>,
-    /// The class of an object that behaves as a struct (`MException`, `gpuDevice`'s); `None` for a struct.
+    /// The class of an object that behaves like a struct (`MException`, `gpuDevice`'s); `None` for a struct.
     pub class: Option<&'static str>,
-    /// Of an object of `onCleanup`: what its end does.
+    /// For an `onCleanup` object: its cleanup.
     pub cleanup: Option<Arc<Cleanup>>,
 }
 
@@ -31,13 +31,13 @@ impl StructArray {
         StructArray { dims, fields: IndexMap::new(), class: None, cleanup: None }
     }
 
-    /// The same of another class.
+    /// Returns the same struct with another class.
     pub fn with_class(mut self, class: Option<&'static str>) -> StructArray {
         self.class = class;
         self
     }
 
-    /// The same elements under other dimensions.
+    /// Returns the same elements with other dimensions.
     pub fn with_dims(mut self, dims: Dims) -> StructArray {
         debug_assert_eq!(dims.elements(), self.len());
         self.dims = dims;

@@ -1,6 +1,6 @@
 //! Arrays in host memory: column-major, of any array class.
 //!
-//! Must hold: VALUE-2; a tensor's data has exactly as many elements as its dimensions say.
+//! Must hold: VALUE-2; a tensor's data has exactly as many elements as its dimensions.
 
 use super::class::Class;
 use super::held::Held;
@@ -14,7 +14,7 @@ use std::ops::{Deref, Index};
 pub struct Dims(SmallVec<[usize; 3]>);
 
 impl Dims {
-    /// These extents, padded to two and without trailing singletons.
+    /// Makes dimensions of these extents: pads them to two, and drops trailing singletons.
     pub fn new(extents: &[usize]) -> Dims {
         let mut dims: SmallVec<[usize; 3]> = SmallVec::from_slice(extents);
         while dims.len() < 2 {
@@ -51,7 +51,7 @@ impl Dims {
         self.0.get(d).copied().unwrap_or(1)
     }
 
-    /// The same with another extent of dimension `d`.
+    /// Returns the same dimensions with another extent of dimension `d`.
     pub fn with(&self, d: usize, extent: usize) -> Dims {
         let mut dims = self.0.to_vec();
         while dims.len() <= d {
@@ -88,7 +88,7 @@ impl Dims {
         self.0.len() == 2 && (self.0[0] == 1 || self.0[1] == 1)
     }
 
-    /// The shape of both expanded against each other, `None` where they do not fit.
+    /// Returns the common shape of both after broadcasting; `None` if they do not fit.
     pub fn broadcast(&self, other: &Dims) -> Option<Dims> {
         let rank = self.0.len().max(other.0.len());
         let mut out: SmallVec<[usize; 3]> = SmallVec::new();
@@ -111,7 +111,7 @@ impl Deref for Dims {
     }
 }
 
-/// `2x3x4`, as messages say it.
+/// Formats as `2x3x4`, for messages.
 impl fmt::Display for Dims {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (d, extent) in self.0.iter().enumerate() {
@@ -185,7 +185,7 @@ macro_rules! each_data {
         }
     }};
 }
-/// Runs `$body` with `$v` bound to the vector and wraps the vector it gives in the same variant.
+/// Runs `$body` with `$v` bound to the vector, and wraps the resulting vector in the same variant.
 macro_rules! map_data {
     ($data:expr, $v:ident => $body:expr) => {{
         use $crate::value::Data;
@@ -211,7 +211,7 @@ pub(crate) use each_data;
 pub(crate) use map_data;
 
 impl Data {
-    /// `n` elements of a class, all of one value.
+    /// Makes `n` elements of a class, all with this value.
     pub fn filled(class: Class, value: f64, n: usize) -> Data {
         match class {
             Class::Single => Data::F32(vec![value as f32; n]),
@@ -229,7 +229,7 @@ impl Data {
         }
     }
 
-    /// How many elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         each_data!(self, v => v.len())
     }
@@ -239,7 +239,7 @@ impl Data {
         self.len() == 0
     }
 
-    /// How much memory they take.
+    /// Returns the bytes that the elements take.
     pub fn bytes(&self) -> usize {
         each_data!(self, v => size_of_val(&v[..]))
     }
@@ -275,7 +275,7 @@ impl Data {
         }
     }
 
-    /// Element `i` as a double: the real part of a complex one, 0 or 1 of a logical.
+    /// Returns element `i` as a double: the real part of a complex one, 0 or 1 for a logical.
     pub fn f64_at(&self, i: usize) -> f64 {
         match self {
             Data::F64(v) => v[i],
@@ -304,7 +304,7 @@ impl Data {
         }
     }
 
-    /// All elements as doubles (real parts).
+    /// Returns all elements as doubles (real parts).
     pub fn to_f64(&self) -> Vec<f64> {
         match self {
             Data::F64(v) => v.clone(),
@@ -333,29 +333,29 @@ impl Data {
         }
     }
 
-    /// The elements at these positions, in this order. Positions must be in range.
+    /// Returns the elements at these positions, in this order. Positions must be in range.
     pub fn pick(&self, positions: impl Iterator<Item = usize> + Clone) -> Data {
         map_data!(self, v => positions.map(|i| v[i]).collect())
     }
 }
 
-/// What an array is known to be beside its elements. It changes how the array is printed, not what it is: whatever
-/// makes a new array or changes an element may forget it.
+/// A property that an array is known to have. It changes how the array is printed, but not its value. Code that makes a
+/// new array or changes an element may drop it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Form {
-    /// Nothing more.
+    /// No such property.
     #[default]
     Full,
-    /// A row that a range made; Octave lays it out by its limits.
+    /// A row that was made as a range; Octave lays it out by its limits.
     Range {
-        /// Where it was to stop, which may lie beyond its last element.
+        /// The limit of the range, which may lie beyond its last element.
         limit: f64,
     },
-    /// A matrix of float class whose elements off the diagonal are zero because of how it was made (`eye`, `diag`).
+    /// A matrix of a float class that was made with zeros off the diagonal (`eye`, `diag`).
     Diagonal,
-    /// A matrix of doubles with one 1 in each row and column because of how it was made (`lu`).
+    /// A matrix of doubles that was made with one 1 in each row and column (`lu`).
     Permutation,
-    /// `[]`, `''` or `""` that was written out as a value for `struct`; Octave names its kind so.
+    /// A literal `[]`, `''` or `""` that was written as a value for `struct`; Octave prints its kind.
     Null,
 }
 
@@ -366,12 +366,12 @@ pub struct Tensor {
     pub dims: Dims,
     /// The elements, column-major.
     pub data: Held,
-    /// Char data that came from double quotes (it prints alike; some functions ask).
+    /// Whether char data came from double quotes. It prints alike, but some functions ask.
     pub double_quoted: bool,
-    /// What made it, where that shows when it is printed.
+    /// The property that the array is known to have.
     pub form: Form,
-    /// Whether the script put it on the device (`gpuArray`), which has no arrays of its kind: it counts as one that is
-    /// there, and so does what is computed of it.
+    /// Whether the script put it on the device (`gpuArray`), though the device has no arrays of its class. It counts as
+    /// being there, and so does everything computed from it.
     pub pinned: bool,
 }
 
@@ -379,7 +379,7 @@ impl Tensor {
     /// An array of these dimensions and elements.
     ///
     /// # Panics
-    /// VALUE-2: if the number of elements is not what the dimensions say.
+    /// VALUE-2: if the dimensions have another number of elements than there are.
     pub fn new(dims: Dims, data: Data) -> Tensor {
         assert_eq!(dims.elements(), data.len(), "VALUE-2: dimensions {dims} for {} elements", data.len());
         Tensor { dims, data: data.into(), double_quoted: false, form: Form::Full, pinned: false }
@@ -390,7 +390,7 @@ impl Tensor {
         Tensor::new(Dims::scalar(), data)
     }
 
-    /// A char row; 0×0 if it is empty, as `''` is.
+    /// Makes a char row; 0×0 if it is empty, like `''`.
     pub fn string(bytes: &[u8]) -> Tensor {
         let dims = if bytes.is_empty() { Dims::zero() } else { Dims::new(&[1, bytes.len()]) };
         Tensor::new(dims, Data::Char(bytes.to_vec()))
@@ -417,7 +417,7 @@ impl Tensor {
         matches!(self.form, Form::Range { .. })
     }
 
-    /// The same, known to be diagonal: if it is a matrix of float class, and zero off its diagonal.
+    /// Returns the same array, marked as diagonal if it is a matrix of a float class and zero off its diagonal.
     pub fn diagonal(mut self) -> Tensor {
         let rows = self.dims.rows().max(1);
         let off = |i: usize| i % rows != i / rows;
@@ -434,7 +434,7 @@ impl Tensor {
         self
     }
 
-    /// The same, known to be a permutation matrix: if it is one, of doubles, and no scalar.
+    /// Returns the same array, marked as a permutation matrix if it is one, of doubles, and no scalar.
     pub fn permutation(mut self) -> Tensor {
         let n = self.dims.rows();
         if let Data::F64(v) = &*self.data
@@ -458,7 +458,7 @@ impl Tensor {
         matches!(*self.data, Data::Char(_)) && self.dims.len() == 2 && (self.dims.rows() == 1 || self.is_empty())
     }
 
-    /// The same elements under other dimensions.
+    /// Returns the same elements with other dimensions.
     pub fn reshaped(mut self, dims: Dims) -> Tensor {
         assert_eq!(dims.elements(), self.len(), "VALUE-2: a reshape keeps the elements");
         self.dims = dims;
@@ -466,7 +466,7 @@ impl Tensor {
         self
     }
 
-    /// Real data instead of complex data whose imaginary parts are all zero.
+    /// Makes complex data real if its imaginary parts are all zero.
     pub fn narrowed(mut self) -> Tensor {
         match &*self.data {
             Data::C64(v) if v.iter().all(|z| z.im == 0.0) => {
@@ -480,7 +480,7 @@ impl Tensor {
         self
     }
 
-    /// The rows of a char matrix, blanks included.
+    /// Returns the rows of a char matrix, including blanks.
     pub fn row_strings(&self) -> Option<Vec<Vec<u8>>> {
         let chars = self.data.chars()?;
         let (rows, columns) = (self.dims.rows(), self.len().checked_div(self.dims.rows()).unwrap_or(0));

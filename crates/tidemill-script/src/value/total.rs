@@ -1,8 +1,8 @@
-//! Sums over a value and all that is inside of it.
+//! Sums over a value and everything inside of it.
 //!
-//! In: a value, and what each value counts by itself. Out: the sum over all places, a container that stands in several
-//! counted in each. Must hold: the time grows with the containers that there are, not with the places where they
-//! stand (`c = {c, c}` in a loop makes exponentially many), and no call is made for each level.
+//! In: a value, and a function that gives the count of each value by itself. Out: the sum over all places; a container
+//! that occurs in several places counts in each. Must hold: the time grows with the number of containers, and not with
+//! the number of places (`c = {c, c}` in a loop makes exponentially many). No call is made for each level.
 
 use super::Value;
 use rustc_hash::FxHashMap;
@@ -15,7 +15,7 @@ struct Open<'a> {
     sum: usize,
 }
 
-/// Where a container lies, and its parts; `None` for what is none.
+/// Returns a container's address and its parts; `None` for other values.
 fn opened<'a>(value: &'a Value, own: usize) -> Option<Open<'a>> {
     Some(match value {
         Value::Cell(c) => Open { place: Arc::as_ptr(c).cast(), parts: Box::new(c.items.iter()), sum: own },
@@ -26,7 +26,7 @@ fn opened<'a>(value: &'a Value, own: usize) -> Option<Open<'a>> {
     })
 }
 
-/// The sum of what the value and all values inside of it count by themselves, or `usize::MAX` if it is greater.
+/// Returns the sum of the counts of the value and all values inside of it, or `usize::MAX` if it is greater.
 pub fn total(value: &Value, own: &dyn Fn(&Value) -> usize) -> usize {
     let Some(outermost) = opened(value, own(value)) else { return own(value) };
     let mut known = FxHashMap::<*const (), usize>::default();

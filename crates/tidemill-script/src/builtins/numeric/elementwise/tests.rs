@@ -112,7 +112,7 @@ fn functions_give_what_octave_gives() {
     let mut wrong = Vec::new();
     for case in cases() {
         let args: Vec<Value> = case.args.iter().map(|t| Value::tensor_as_is(t.clone())).collect();
-        let result = case.run(&mut interp, &args).and_then(|v| rig::home(&mut interp.env, &v));
+        let result = case.run(&mut interp, &args).and_then(|v| rig::to_host(&mut interp.env, &v));
         if !case.is_right(&result, false) && !case.deviates() {
             wrong.push(format!("{}: {}", case.line, described(result)));
         }
@@ -126,7 +126,7 @@ fn the_runtime_gives_what_the_host_gives() {
     let (mut wrong, mut recorded) = (Vec::new(), Vec::new());
     for case in cases() {
         let args: Vec<Value> = case.args.iter().map(|t| Value::tensor_as_is(t.clone())).collect();
-        let args: Vec<Value> = args.iter().map(|v| rig::away(&interp.env, v)).collect();
+        let args: Vec<Value> = args.iter().map(|v| rig::to_runtime(&interp.env, v)).collect();
         match case.run(&mut interp, &args) {
             Ok(value) => recorded.push((case, value)),
             Err(error) if case.is_right(&Err(error.clone()), true) || case.deviates() => {}
@@ -136,7 +136,7 @@ fn the_runtime_gives_what_the_host_gives() {
     for part in recorded.chunks(300) {
         let _ = rig::settle(&mut interp.env, |env| env.host_all(part.iter().map(|(_, v)| v)));
         for (case, value) in part {
-            let result = rig::home(&mut interp.env, value);
+            let result = rig::to_host(&mut interp.env, value);
             if !case.is_right(&result, true) && !case.deviates() {
                 wrong.push(format!("{}: {}", case.line, described(result)));
             }
