@@ -1,8 +1,8 @@
-//! What Octave 7.3 printed for values of our own, against what is printed here.
+//! Compares our output for random values with the output of Octave 7.3.
 //!
-//! A case file has a line `= WORDS` for a `format` (or `= precision N`), a line `? VALUE` and a line `! VALUE` for a
-//! value that is shown as `x` or given to `disp`, and after it the lines that were printed, each behind a `|`; a last
-//! line without a line's end stands behind `/`. Values are written out: `double 1x2 [bits bits]`, `cell 1x1 { … }`.
+//! A case file has a line `= WORDS` for a `format` (or `= precision N`), a line `? VALUE` for a value that is shown as
+//! `x` or a line `! VALUE` for one that is given to `disp`, and then the printed lines, each behind a `|`. A last line
+//! without a line end is behind a `/`. Values are written out: `double 1x2 [bits bits]`, `cell 1x1 { … }`.
 
 use super::{Format, Printer, Style};
 use crate::value::{CellArray, Data, Dims, Form, Function, StructArray, Tensor, Value};
@@ -118,7 +118,7 @@ fn set(format: &mut Format, words: &str) {
     };
 }
 
-/// Runs a file's cases; the first few differences, and how many there are of how many.
+/// Runs the cases of a file. Returns the first few differences, the number of differences, and the number of cases.
 fn differences(text: &str) -> (Vec<String>, usize, usize) {
     let (mut wrong, mut failed, mut count) = (Vec::new(), 0, 0);
     let mut format = Format::default();
@@ -166,25 +166,25 @@ fn check(text: &str) {
     assert!(wrong.is_empty(), "{failed} of {count} differ\n{}", wrong.join("\n"));
 }
 
-/// Random reals of many magnitudes, under every format: widths, notations, wrapping.
+/// Tests random reals of many magnitudes, under every format: widths, notations, wrapping.
 #[test]
 fn real_numbers_are_shown_as_octave_shows_them() {
     check(include_str!("cases/real.txt"));
 }
 
-/// Random complex numbers and ranges, under every format.
+/// Tests random complex numbers and ranges, under every format.
 #[test]
 fn complex_numbers_and_ranges_are_shown_as_octave_shows_them() {
     check(include_str!("cases/complex.txt"));
 }
 
-/// Random integers, texts, containers and arrays of three dimensions.
+/// Tests random integers, texts, containers and arrays of three dimensions.
 #[test]
 fn containers_and_integers_are_shown_as_octave_shows_them() {
     check(include_str!("cases/nested.txt"));
 }
 
-/// Values at the edges: empties, least integers, deep structs, pages, NaN beside fractions.
+/// Tests edge cases: empty values, least integers, deep structs, pages, NaN beside fractions.
 #[test]
 fn edge_values_are_shown_as_octave_shows_them() {
     check(include_str!("cases/hand.txt"));

@@ -1,28 +1,30 @@
-//! Which notation and width a scalar, a matrix or a range of floating-point numbers gets.
+//! Chooses the notation and width of a floating-point scalar, matrix or range.
 //!
-//! In: the elements and the format. Out: one notation for all of them, and the width of an element without the blanks
-//! between columns. The rules, found by asking Octave 7.3 about some thousand arrays:
+//! In: the elements and the format. Out: one notation for all elements, and the width of an element without the blanks
+//! between columns. These rules were found by showing some thousand arrays with Octave 7.3:
 //!
-//! - P is the number of significant digits: what `format` or `output_precision` set, at most 16 (8 for single). The
-//!   *digits* of a number are those before its point: ⌊log₁₀|x|⌋ + 1, which is 0 or negative below 1; 0 for zero.
-//! - Of a number with d digits, d > 0, d stand before the point and P − d behind it (P, if that leaves none); else
-//!   one stands before it and P − d behind it (P − 1 if d = 0). An array takes what its largest and its smallest
-//!   finite magnitude want, the larger of both on either side of the point. The width is the digits and the point,
-//!   and one for a sign except for a scalar.
-//! - If more than W = min(⌊1.5 P⌋, 16) digits would be written (8 for single), all are written as `%.{P−1}e`, in
-//!   P + 6 places, one more if an exponent may have three digits.
-//! - Integers are written plain, as wide as the largest (3 at least with NaN or Inf) and a sign; more than W places
-//!   are too wide, again.
-//! - Whether an *array* has only integers is judged after rounding to single precision, by ⌊x + ½⌋ = x in that
-//!   precision, NaN and Inf apart. So `[1+1e-10 1]` is integers, and `[8388609 0]` is not. They are then written as
-//!   `%g` with as many digits as the width, which shows in `[1e7+.5 1]`. A scalar is judged exactly.
-//! - `format bank` writes two digits after the point, whatever stands before it, and the real part of a complex number.
-//! - `format short eng` takes P + 6 places for a scalar and P + 8 for an element, whatever it holds.
-//! - A range is judged exactly, measured by its start and its limit (not its last element), and gets one place
-//!   more unless its integers are written plain.
-//! - Complex arrays take the larger of their real and their imaginary parts' largest digits, and the larger of their
-//!   smallest, too; a scalar its larger and its smaller part. The imaginary part has no place for a sign. A complex
-//!   scalar with a NaN, or with an Inf beside a fraction, is written as integers are, but in one significant digit.
+//! - P is the number of significant digits: the number set by `format` or `output_precision`, at most 16 (8 for
+//!   single). The *digits* of a number are those before its point: ⌊log₁₀|x|⌋ + 1, which is 0 or negative below 1; 0
+//!   for zero.
+//! - A number with d digits, d > 0, has d digits before the point and P − d behind it (P, if that leaves none).
+//!   Otherwise it has one before the point and P − d behind it (P − 1 if d = 0). For an array, this is done for the
+//!   largest and for the smallest finite magnitude, and the greater number counts on either side of the point. The
+//!   width is the digits and the point, and one for a sign except for a scalar.
+//! - If more than W = min(⌊1.5 P⌋, 16) digits would be written (8 for single), all elements are written as `%.{P−1}e`,
+//!   in P + 6 places, or one more if an exponent may have three digits.
+//! - Integers are written without a point, as wide as the largest (at least 3 with NaN or Inf) and a sign. Again, more
+//!   than W places are too wide.
+//! - Whether an *array* has only integers is judged after rounding to single precision: ⌊x + ½⌋ = x in that precision,
+//!   and NaN and Inf do not count. So `[1+1e-10 1]` counts as integers, and `[8388609 0]` does not. The elements are
+//!   then written as `%g` with as many digits as the width, which shows in `[1e7+.5 1]`. A scalar is judged exactly.
+//! - `format bank` writes two digits after the point in all cases, and only the real part of a complex number.
+//! - `format short eng` takes P + 6 places for a scalar and P + 8 for an element in all cases.
+//! - A range is judged exactly. It is measured by its start and its limit (not its last element), and gets one place
+//!   more, unless its integers are written without a point.
+//! - A complex array takes the larger of the largest digits of its real and imaginary parts, and the larger of their
+//!   smallest digits. A complex scalar takes its larger and its smaller part. The imaginary part has no place for a
+//!   sign. A complex scalar with a NaN, or with an Inf beside a fraction, is written as integers are, but with one
+//!   significant digit.
 
 use super::number::Notation;
 use super::{Format, Style};
@@ -33,7 +35,7 @@ use num_complex::Complex64;
 pub struct Layout {
     /// The notation.
     pub notation: Notation,
-    /// The least width of a number, blanks between columns not counted.
+    /// The least width of a number, without the blanks between columns.
     pub width: usize,
 }
 
@@ -60,7 +62,7 @@ pub struct Precision {
 }
 
 impl Precision {
-    /// Of double or single numbers under a format.
+    /// Returns the precision of double or single numbers under a format.
     pub fn new(format: &Format, single: bool) -> Precision {
         let most = if single { 8 } else { 16 };
         let digits = (format.precision as i32).clamp(1, most);
@@ -75,7 +77,7 @@ impl Precision {
         Notation::General(self.digits as usize)
     }
 
-    /// The digits before and behind the point of a number with `digits` before it.
+    /// Returns the number of digits before and behind the point, for a number with `digits` before it.
     fn split(&self, digits: i32) -> (i32, i32) {
         let behind = if self.digits > digits { self.digits - digits } else { self.digits };
         match digits {
@@ -85,7 +87,7 @@ impl Precision {
         }
     }
 
-    /// Columns in exponent notation: a sign, the digits, the point, the exponent.
+    /// Returns the layout in exponent notation: a sign, the digits, the point, the exponent.
     fn exponent_layout(&self, long_exponent: bool) -> Layout {
         Layout { notation: self.exponent(), width: self.digits as usize + 6 + long_exponent as usize }
     }
@@ -99,12 +101,12 @@ impl Precision {
     }
 }
 
-/// The digits of a number before its point; 0 for zero.
+/// Returns the number of a number's digits before its point; 0 for zero.
 fn digits_of(x: f64) -> i32 {
     if x == 0.0 { 0 } else { x.abs().log10().floor() as i32 + 1 }
 }
 
-/// What an array is measured by.
+/// The properties of an array's elements that determine its layout.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
     largest: i32,
@@ -114,7 +116,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Of these numbers, judged as arrays are.
+    /// Measures these numbers as elements of an array.
     pub fn of(numbers: impl Iterator<Item = f64>) -> Extent {
         let (mut largest, mut smallest) = (0f64, f64::INFINITY);
         let (mut integers, mut non_finite) = (true, false);
@@ -135,7 +137,7 @@ impl Extent {
 }
 
 impl Extent {
-    /// Of complex numbers from their parts.
+    /// Combines the extents of the real and the imaginary parts.
     fn joined(self, imaginary: Extent) -> Extent {
         Extent {
             largest: self.largest.max(imaginary.largest),
@@ -146,18 +148,18 @@ impl Extent {
     }
 }
 
-/// Whether a number is an integer after rounding to single precision, as arrays and single scalars are judged.
+/// Whether a number is an integer after rounding to single precision. Arrays and single scalars are judged so.
 fn is_nearly_integer(x: f64) -> bool {
     let rounded = x as f32;
     (rounded + 0.5).floor() == rounded
 }
 
-/// As Octave finds out; odd ones beyond 2^52 are none.
+/// Whether a number is an integer by Octave's test, which fails for odd numbers beyond 2^52.
 fn is_integer(x: f64) -> bool {
     (x + 0.5).floor() == x
 }
 
-/// Of one real number.
+/// Returns the layout of one real number.
 pub fn scalar(x: f64, precision: Precision) -> Layout {
     let p = precision;
     if p.style == Style::General {
@@ -198,7 +200,7 @@ pub fn scalar(x: f64, precision: Precision) -> Layout {
     Layout { notation: Notation::Fixed(behind as usize), width: (before + 1 + behind) as usize }
 }
 
-/// Of a real array.
+/// Returns the layout of a real array.
 pub fn matrix(extent: Extent, precision: Precision) -> Layout {
     let p = precision;
     if p.style == Style::General {
@@ -236,7 +238,7 @@ fn fractions(extent: Extent, p: Precision) -> Layout {
     Layout { notation: Notation::Fixed(behind as usize), width: if extent.non_finite { width.max(4) } else { width } }
 }
 
-/// Of a range with these elements and this limit.
+/// Returns the layout of a range with these elements and this limit.
 pub fn range(elements: &[f64], limit: f64, precision: Precision) -> Layout {
     let p = precision;
     let start = elements.first().copied().unwrap_or(0.0);
@@ -252,7 +254,7 @@ pub fn range(elements: &[f64], limit: f64, precision: Precision) -> Layout {
     layout
 }
 
-/// Of one complex number.
+/// Returns the layout of one complex number.
 pub fn complex_scalar(z: Complex64, precision: Precision) -> ComplexLayout {
     let p = precision;
     if let Style::Rational(_) = p.style {
@@ -282,7 +284,7 @@ pub fn complex_scalar(z: Complex64, precision: Precision) -> ComplexLayout {
     }
 }
 
-/// Of a complex array.
+/// Returns the layout of a complex array.
 pub fn complex_matrix(numbers: impl Iterator<Item = Complex64> + Clone, precision: Precision) -> ComplexLayout {
     let extent = Extent::of(numbers.clone().map(|z| z.re)).joined(Extent::of(numbers.map(|z| z.im)));
     complex(extent, precision, precision.digits_max - 1)

@@ -1,11 +1,11 @@
-//! How values are shown, byte for byte as GNU Octave 7.3 shows them.
+//! Shows values as GNU Octave 7.3 does, byte for byte.
 //!
-//! In: a name and a value, or a value. Out: bytes, printed to the environment's output or returned. [`layout`] says
-//! how numbers are written, [`page`] how arrays become lines, [`nested`] how names, cells and structs are put around
-//! them; [`number`] writes a number as C does, [`rational`] as a quotient, [`raw`] as its bytes, and [`template`] is
+//! In: a name and a value, or a value. Out: bytes, printed to the environment's output or returned. [`layout`] chooses
+//! how numbers are written, [`page`] turns arrays into lines, and [`nested`] adds names and shows cells and structs.
+//! [`number`] writes a number as C does, [`rational`] as a quotient, and [`raw`] as its bytes. [`template`] is
 //! `printf`.
 //!
-//! Must hold: what lies on the runtime is asked for before anything is printed (SCRIPT-2).
+//! Must hold: values on the runtime are asked for before anything is printed (SCRIPT-2).
 
 pub mod layout;
 mod nested;
@@ -20,7 +20,7 @@ use super::error::{Flow, fail};
 use super::value::{Tensor, Value};
 use nested::{NESTED_BYTES_MAX, Printer};
 
-/// What `format` sets.
+/// The settings of `format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
     /// Significant digits of doubles: 5 (`short`) or 16 (`long`).
@@ -29,7 +29,7 @@ pub struct Format {
     pub compact: bool,
     /// The kind of notation.
     pub style: Style,
-    /// Columns that a line may have.
+    /// The number of columns of a line.
     pub width: u16,
 }
 
@@ -46,7 +46,7 @@ pub enum Style {
     Bank,
     /// `format short eng`: exponents that are multiples of three.
     Engineering,
-    /// `format rat`: quotients, of arrays in so many places.
+    /// `format rat`: quotients. In arrays, each has this many places.
     Rational(u8),
     /// `format hex`: the digits of the bytes.
     Hex,
@@ -62,10 +62,10 @@ impl Default for Format {
     }
 }
 
-/// `name = value`, as a statement without a semicolon prints it. Prints to the environment's output.
+/// Prints `name = value` to the environment's output, as a statement without a semicolon does.
 ///
 /// # Errors
-/// What reading the value raises.
+/// An error of reading the value.
 pub fn show(env: &mut Env, name: &str, value: &Value) -> Flow<()> {
     env.host_all([value])?;
     let mut printer = Printer::new(env.format);
@@ -75,10 +75,10 @@ pub fn show(env: &mut Env, name: &str, value: &Value) -> Flow<()> {
     Ok(())
 }
 
-/// What `disp(value)` prints.
+/// Returns the text that `disp(value)` prints.
 ///
 /// # Errors
-/// What reading the value raises.
+/// An error of reading the value.
 pub fn disp(env: &mut Env, value: &Value) -> Flow<Vec<u8>> {
     env.host_all([value])?;
     let mut printer = Printer::new(env.format);
@@ -87,15 +87,15 @@ pub fn disp(env: &mut Env, value: &Value) -> Flow<Vec<u8>> {
     Ok(printer.out)
 }
 
-/// Refuses a display of which a part was left out.
+/// Returns an error if a part of the display was left out.
 fn check_whole(printer: &Printer) -> Flow<()> {
     if printer.is_cut {
-        return fail!("what is inside of the cells and structs takes more than {NESTED_BYTES_MAX} characters to show");
+        return fail!("the contents of the cells and structs take more than {NESTED_BYTES_MAX} characters to show");
     }
     Ok(())
 }
 
-/// The lines that `rats` makes of an array of doubles.
+/// Returns the lines of `rats` for an array of doubles.
 pub fn rational_lines(array: &Tensor, places: u8) -> Vec<Vec<u8>> {
     let format = Format { style: Style::Rational(places), ..Format::default() };
     let mut printer = Printer::new(format);

@@ -1,9 +1,10 @@
-//! Values with their names, and values inside of values: how far things are indented, and where blank lines stand.
+//! Shows values with their names, and values inside of values: decides the indentation and the blank lines.
 //!
-//! Rules: what fits a line stands behind `name = `. A block stands under `name =` and a blank line, and is followed
-//! by one. What is inside a cell or a struct is written by the same rules, two or four places further in; rows of
-//! text and the bodies of anonymous functions are never indented. A struct inside two structs shows only sizes and
-//! kinds of its fields. `format compact` leaves out the blank lines but for those after values at the top.
+//! A value that fits on a line is shown behind `name = `. A block stands under `name =` and a blank line, and a blank
+//! line follows it. Values inside a cell or a struct follow the same rules, indented by two or four places more. Rows
+//! of text and the bodies of anonymous functions are never indented. For a struct inside two structs, only the sizes
+//! and kinds of its fields are shown. `format compact` leaves out the blank lines, except those after values at the top
+//! level.
 
 use super::Format;
 use super::layout::Precision;
@@ -12,23 +13,23 @@ use crate::value::{CellArray, Class, Data, Dims, Form, Function, Map, Parser, St
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// How deep structs are shown inside structs.
+/// How many levels of structs inside structs are shown.
 const STRUCT_LEVELS: usize = 2;
 
-/// How many bytes what is inside of cells and structs may take: a cell that holds another twice, which holds another
-/// twice, and so on, is short to write and has no end when it is shown.
+/// The most bytes that the contents of cells and structs may take. A cell that holds another cell twice, which holds
+/// another cell twice, and so on, is quickly made, and its display would be endless.
 pub(super) const NESTED_BYTES_MAX: usize = 1 << 28;
 
-/// What is written, and where it stands.
+/// Collects the output, and tracks the present indentation.
 pub(super) struct Printer {
-    /// The bytes so far.
+    /// The output so far.
     pub(super) out: Vec<u8>,
     /// How numbers are shown.
     pub(super) format: Format,
     indent: usize,
     depth: usize,
     struct_levels: usize,
-    /// Whether more was inside of cells and structs than is shown; the rest was left out.
+    /// Whether a part of the contents of cells and structs was left out.
     pub(super) is_cut: bool,
 }
 
@@ -41,24 +42,24 @@ impl Printer {
         Precision::new(&self.format, single)
     }
 
-    /// How many blanks begin a line.
+    /// Returns the number of blanks at the beginning of a line.
     pub(super) fn indent(&self) -> usize {
         self.indent
     }
 
-    /// The blanks at the beginning of a line.
+    /// Writes the blanks at the beginning of a line.
     pub(super) fn indent_line(&mut self) {
         self.out.extend(std::iter::repeat_n(b' ', self.indent));
     }
 
-    /// A blank line, unless the format is compact.
+    /// Writes a blank line, unless the format is compact.
     pub(super) fn loose_line(&mut self) {
         if !self.format.compact {
             self.out.push(b'\n');
         }
     }
 
-    /// The blank line after a block; at the top it is there in the compact format, too.
+    /// Writes the blank line after a block. At the top level it is written in the compact format, too.
     fn closing_line(&mut self) {
         if self.depth == 0 || !self.format.compact {
             self.out.push(b'\n');
@@ -79,7 +80,7 @@ impl Printer {
         self.indent -= by;
     }
 
-    /// `name = value` or `name =` and a block.
+    /// Writes `name = value`, or `name =` and a block.
     pub(super) fn named(&mut self, name: &str, value: &Value) {
         self.is_cut |= self.depth > 0 && self.out.len() > NESTED_BYTES_MAX;
         if self.is_cut {
@@ -103,7 +104,7 @@ impl Printer {
         }
     }
 
-    /// What `disp` writes.
+    /// Writes the value as `disp` does.
     pub(super) fn bare(&mut self, value: &Value) {
         match value {
             Value::Cell(cell) => match cell.items.is_empty() || cell.dims.len() > 2 {
@@ -217,7 +218,7 @@ impl Printer {
             self.map_properties(map);
             self.loose_line();
         } else {
-            // Inside of other values an object is shown by its parts.
+            // Inside of other values, an object is shown by its parts.
             self.inside(2, |p| {
                 p.line("containers.Map object with properties:");
                 p.loose_line();
@@ -312,7 +313,7 @@ fn cleanup_text(function: &Function) -> String {
     format!("onCleanup ({})", handle_text(function))
 }
 
-/// A function handle as it prints.
+/// Returns a function handle's text as it is printed.
 fn handle_text(function: &Function) -> String {
     match function.name() {
         Some(name) => format!("@{name}"),
@@ -320,7 +321,7 @@ fn handle_text(function: &Function) -> String {
     }
 }
 
-/// The host array behind a value; `Env::host_all` has seen to it that it is there.
+/// Returns the host array of a value. `Env::host_all` was called before, so it is there.
 fn host(value: &Value) -> Option<Arc<Tensor>> {
     Some(match value {
         Value::Tensor(t) => t.clone(),
@@ -331,7 +332,7 @@ fn host(value: &Value) -> Option<Arc<Tensor>> {
     })
 }
 
-/// What stands behind `name = ` in one line; `None` for what needs a block.
+/// Returns the text behind `name = ` if it fits on one line; `None` if the value needs a block.
 fn one_line(printer: &Printer, tensor: &Tensor) -> Option<Vec<u8>> {
     if let Data::Char(chars) = &*tensor.data {
         return match (tensor.dims.len(), tensor.dims.rows()) {
@@ -359,7 +360,7 @@ fn cell_summary(cell: &CellArray) -> String {
     }
 }
 
-/// What Octave calls a value's kind.
+/// Returns Octave's word for a value's kind.
 pub(super) fn kind(value: &Value) -> Cow<'static, str> {
     let scalar = value.len() == 1;
     let array = |class: &str, complex: bool| {

@@ -1,44 +1,44 @@
-//! Numbers as text with the meaning of C's `%e`, `%f` and `%g`: exact digits, rounded half to even on the exact value.
+//! Writes numbers with the meaning of C's `%e`, `%f` and `%g`: digits of the exact value, rounded half to even.
 //!
-//! In: a finite or non-finite double, flags, a width, a precision. Out: bytes. `Inf`, `NaN` and `NA` are spelled as the
-//! language spells them.
+//! In: a finite or non-finite double, flags, a width, a precision. Out: bytes. `Inf`, `NaN` and `NA` have the
+//! language's spelling.
 
 use super::rational;
 
-/// How a number is written.
+/// The notation of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
-    /// `%.*f`: so many digits after the point.
+    /// `%.*f`: this many digits after the point.
     Fixed(usize),
-    /// `%.*e`: so many digits after the point.
+    /// `%.*e`: this many digits after the point.
     Exponent(usize),
-    /// `%.*g`: so many significant digits, without trailing zeros.
+    /// `%.*g`: this many significant digits, without trailing zeros.
     General(usize),
-    /// So many digits after the point, and an exponent that is a multiple of three, of at least so many digits.
+    /// This many digits after the point, and an exponent that is a multiple of three and has at least this many digits.
     Engineering(usize, usize),
-    /// A quotient in so many places; 0 for as many as it takes.
+    /// A quotient in this many places; 0 for as many as it needs.
     Rational(usize),
 }
 
 /// The flags of a conversion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// `-`: flush left.
+    /// `-`: left-aligned.
     pub left: bool,
-    /// `+`: a sign always.
+    /// `+`: a sign in all cases.
     pub plus: bool,
-    /// A blank where a sign would stand.
+    /// ` `: a blank in place of a plus sign.
     pub blank: bool,
-    /// `0`: padded with zeros after the sign.
+    /// `0`: padded with zeros behind the sign.
     pub zero: bool,
-    /// `#`: a point always, trailing zeros kept, `0x` before hexadecimal digits.
+    /// `#`: a point in all cases, trailing zeros, and `0x` before hexadecimal digits.
     pub alternate: bool,
 }
 
-/// The most digits after a point that are written; more would be zeros (a double has at most 1074).
+/// The most digits that are written after a point. Further digits would be zeros (a double has at most 1074).
 const PRECISION_MAX: usize = 1100;
 
-/// The text of a number without padding; the sign stands only before negative ones (also before `-0`).
+/// Returns a number's text without padding. It has a sign only if the number is negative (or `-0`).
 pub fn text(x: f64, notation: Notation) -> String {
     text_with(x, notation, false)
 }
@@ -76,10 +76,10 @@ pub fn non_finite(x: f64) -> &'static str {
     }
 }
 
-/// The NaN that stands for a missing value: it has the payload that Octave (and R) marks it with.
+/// The NaN that marks a missing value, with the payload that Octave (and R) uses.
 pub const MISSING: f64 = f64::from_bits(0x7FF8_40F4_4000_0000);
 
-/// Whether a NaN is the one that stands for a missing value; with its sign changed it is not.
+/// Whether a NaN marks a missing value; with its sign changed it does not.
 pub fn is_missing(x: f64) -> bool {
     x.to_bits() == MISSING.to_bits()
 }
@@ -100,7 +100,7 @@ fn engineering(x: f64, digits: usize, exponent_digits: usize) -> String {
     let power = if x == 0.0 { 0 } else { x.abs().log10().floor() as i32 };
     let power = power.div_euclid(3) * 3;
     let sign = if power < 0 { '-' } else { '+' };
-    // The power of ten is the double nearest to it; below the normal numbers there is none that one could divide by.
+    // The power of ten is the nearest double. Below the normal numbers there is none by which one could divide.
     let mantissa = match format!("1e{power}").parse::<f64>() {
         Ok(scale) if scale >= f64::MIN_POSITIVE => x / scale,
         _ => x * 1e300 * 10f64.powi(-power - 300),
@@ -134,7 +134,7 @@ fn strip_exponent(text: &str) -> String {
     }
 }
 
-/// The whole conversion: sign, digits, padding.
+/// Writes a number with sign, digits and padding.
 pub fn padded(x: f64, notation: Notation, flags: Flags, width: usize, upper: bool) -> Vec<u8> {
     let mut body = text_with(x, notation, flags.alternate);
     if upper && x.is_finite() {
@@ -148,7 +148,7 @@ pub fn padded(x: f64, notation: Notation, flags: Flags, width: usize, upper: boo
     pad(sign(negative, flags), digits.as_bytes(), Flags { zero, ..flags }, width)
 }
 
-/// The sign that stands before a number.
+/// Returns the sign before a number.
 pub fn sign(negative: bool, flags: Flags) -> &'static str {
     match (negative, flags.plus, flags.blank) {
         (true, ..) => "-",
@@ -158,7 +158,7 @@ pub fn sign(negative: bool, flags: Flags) -> &'static str {
     }
 }
 
-/// A prefix (sign, `0x`) and digits, brought to a width.
+/// Pads a prefix (sign, `0x`) and digits to a width.
 pub fn pad(prefix: &str, digits: &[u8], flags: Flags, width: usize) -> Vec<u8> {
     let missing = width.saturating_sub(prefix.len() + digits.len());
     let mut out = Vec::with_capacity(prefix.len() + digits.len() + missing);

@@ -1,10 +1,11 @@
-//! Arrays as blocks of lines: columns, wrapped at the line's width, and pages of arrays of more than two dimensions.
+//! Turns arrays into blocks of lines: columns, wrapped at the line's width, and pages for arrays of more than two
+//! dimensions.
 //!
-//! Rules: two blanks before a column. If all columns do not fit the width, as many as fit make a block under a
-//! heading (` Columns 1 through 8:`, ` Columns 9 and 10:`, ` Column 11:`); complex columns count one place more than
-//! they take. Pages are headed `ans(:,:,k) =`. An array inside a container is indented and has that much less of a
-//! line. Integers are all as wide as the widest of all pages, minus sign included, and each of their pages is
-//! followed by a blank line; other pages are laid out page by page (a complex array's real page is real).
+//! Two blanks come before a column. If not all columns fit the width, as many as fit form a block under a heading (`
+//! Columns 1 through 8:`, ` Columns 9 and 10:`, ` Column 11:`). For this, a complex column counts one place more than
+//! it takes. Pages have the heading `ans(:,:,k) =`. An array inside a container is indented, and the line is shorter by
+//! that much. All integers are as wide as the widest one of all pages, including its minus sign, and a blank line
+//! follows each of their pages. Other pages are laid out one by one (a real page of a complex array is shown as real).
 
 use super::layout::{self, Extent, Layout, Precision};
 use super::nested::{Printer, empty_summary};
@@ -12,7 +13,7 @@ use super::{Style, number, raw};
 use crate::value::{Data, Dims, Form, Tensor};
 use num_complex::Complex64;
 
-/// The text of a scalar, as it stands behind `x = `; `None` for what is no numeric or logical scalar.
+/// Returns the text of a scalar behind `x = `; `None` if the value is no numeric or logical scalar.
 pub(super) fn scalar(printer: &Printer, tensor: &Tensor) -> Option<Vec<u8>> {
     if tensor.len() != 1 || tensor.dims.len() != 2 {
         return None;
@@ -51,7 +52,7 @@ fn complex_scalar(z: Complex64, precision: Precision) -> Vec<u8> {
     out
 }
 
-/// An element of integers, logicals or chars as decimal digits.
+/// Writes an integer, logical or char element in decimal digits.
 fn integer_text(data: &Data, i: usize) -> String {
     match data {
         Data::I8(v) => v[i].to_string(),
@@ -87,14 +88,14 @@ fn push_complex(out: &mut Vec<u8>, z: Complex64, layout: layout::ComplexLayout) 
     out.push(b'i');
 }
 
-/// What a page's columns look like: how many places a column counts, and how to write an element.
+/// The form of a page's columns: the places that a column counts, and a function that writes an element.
 struct Columns<'a> {
     width: usize,
     range: bool,
     push: Box<dyn Fn(&mut Vec<u8>, usize) + 'a>,
 }
 
-/// An array that is not empty and no scalar, as lines, without the blank line after it.
+/// Writes an array that is neither empty nor a scalar as lines, without the blank line after it.
 pub(super) fn block(printer: &mut Printer, tensor: &Tensor) {
     if let Data::Char(chars) = &*tensor.data {
         return char_pages(printer, &tensor.dims, chars);
@@ -160,7 +161,7 @@ fn columns<'a>(printer: &Printer, tensor: &'a Tensor) -> Columns<'a> {
                 range: false,
                 push: Box::new(move |out, i| {
                     out.extend_from_slice(b"  ");
-                    // Off the diagonal of a diagonal matrix there is nothing, not a complex zero.
+                    // Off the diagonal of a diagonal matrix nothing is shown, not a complex zero.
                     if diagonal && i % rows != i / rows {
                         push_padded(out, "0", layout.real + layout.imaginary + 4);
                     } else {
@@ -181,7 +182,7 @@ fn columns<'a>(printer: &Printer, tensor: &'a Tensor) -> Columns<'a> {
     }
 }
 
-/// The elements that a page is laid out by: of a diagonal matrix those on its diagonal.
+/// Returns the elements that determine a page's layout: for a diagonal matrix, those on its diagonal.
 fn shown(tensor: &Tensor) -> impl Iterator<Item = usize> + Clone {
     let rows = tensor.dims.rows();
     match tensor.form {
@@ -190,8 +191,8 @@ fn shown(tensor: &Tensor) -> impl Iterator<Item = usize> + Clone {
     }
 }
 
-/// The digits of the largest magnitude, and a place for a sign if any is negative. As in Octave, zero and a class's
-/// least value have no digits, and the latter no sign.
+/// Returns the digits of the largest magnitude, and a place for a sign if an element is negative. As in Octave, zero
+/// and the least value of a class count no digits, and the latter no sign.
 fn integer_width(data: &Data) -> usize {
     let least = data.class().integer_range().map_or(0.0, |(least, _)| least as f64);
     let (mut digits, mut negative) = (0, 0);
@@ -219,12 +220,12 @@ fn integer_columns(data: &Data, width: usize) -> Columns<'_> {
     }
 }
 
-/// Rows and columns, wrapped. `spaced`: two blank lines between blocks of columns, as pages of integers but the last
-/// have.
+/// Writes rows and columns, wrapped. `spaced`: two blank lines come between blocks of columns, as in all pages of
+/// integers but the last.
 fn lines(printer: &mut Printer, rows: usize, count: usize, columns: &Columns, spaced: bool) {
     let width = printer.format.width as usize;
     let inner = width.saturating_sub(printer.indent());
-    // Ranges are found too wide by what is left of a line, and broken by the whole of it.
+    // Whether a range is too wide is decided by the rest of the line, but it is broken at the width of the whole line.
     let broken = if columns.range { width } else { inner };
     let wraps = columns.width * count > inner;
     let most = if wraps { (broken / columns.width).max(1) } else { count };
@@ -235,7 +236,7 @@ fn lines(printer: &mut Printer, rows: usize, count: usize, columns: &Columns, sp
             heading(printer, first, last);
         }
         for r in 0..rows {
-            // Rows of signs begin at the margin, as text does.
+            // Rows of signs begin at the margin, like text.
             if columns.width > 0 {
                 printer.indent_line();
             }
@@ -265,7 +266,7 @@ fn heading(printer: &mut Printer, first: usize, last: usize) {
     printer.loose_line();
 }
 
-/// The positions of each page: its name's subscripts and its first element.
+/// Returns the pages: the subscripts in each page's name, and the position of its first element.
 fn page_names(dims: &Dims) -> impl Iterator<Item = (String, usize)> + '_ {
     let size = dims.rows() * dims.columns();
     let count = dims.elements().checked_div(size).unwrap_or(0);
@@ -313,7 +314,7 @@ fn pages(printer: &mut Printer, tensor: &Tensor) {
     }
 }
 
-/// Char rows: text lines, never indented or wrapped.
+/// Writes char rows as lines of text, which are never indented or wrapped.
 fn char_rows(printer: &mut Printer, rows: usize, columns: usize, chars: &[u8]) {
     for r in 0..rows {
         printer.out.extend((0..columns).map(|c| chars[c * rows + r]));
@@ -334,7 +335,7 @@ fn char_pages(printer: &mut Printer, dims: &Dims, chars: &[u8]) {
     for (name, start) in page_names(dims) {
         let page = &chars[start..start + size];
         if rows == 1 {
-            // The first page follows `x = ` on its line.
+            // The first page follows `x = ` on the same line.
             if start > 0 {
                 printer.indent_line();
             }

@@ -1,14 +1,14 @@
-//! Numbers as quotients, as `format rat` and `rats` write them.
+//! Writes numbers as quotients, as `format rat` and `rats` do.
 //!
-//! In: a number and how many places there are. Out: the last convergent of its continued fraction, each term rounded to
-//! the nearest integer, that has room with its denominator (also where that is 1 and not written), in one place less
-//! than there are; a sign needs none. `*` where not even the integer part has room, and for small numbers that would be
-//! shown as zero. Without a limit a quotient has ten places, and an integer as many as it takes.
+//! In: a number, and the number of places. Out: the last convergent of the number's continued fraction, each term
+//! rounded to the nearest integer, that fits with its denominator (even if that is 1 and not written) into one place
+//! less than given; the sign does not count. The result is `*` if not even the integer part fits, and for small numbers
+//! that would be shown as zero. Without a limit a quotient has ten places, and an integer as many as it needs.
 
-/// The places of a quotient that has no limit.
+/// The places of a quotient without a limit.
 const PLACES_FREE: usize = 10;
 
-/// A number as a quotient; `places` 0 for no limit.
+/// Returns a number as a quotient; `places` is 0 for no limit.
 pub fn text(x: f64, places: usize) -> String {
     if x == 0.0 {
         return "0".into();
@@ -27,7 +27,7 @@ pub fn text(x: f64, places: usize) -> String {
     }
 }
 
-/// The last convergent of a positive number that has room.
+/// Returns the last convergent of a positive number that fits.
 fn quotient(x: f64, room: usize, free: bool) -> Option<(f64, f64)> {
     const MOST: f64 = i32::MAX as f64;
     let has_room = |above: f64, below: f64| format!("{above:.0}/{below:.0}").len() <= room;
@@ -38,7 +38,7 @@ fn quotient(x: f64, room: usize, free: bool) -> Option<(f64, f64)> {
     let mut rest = x - last.0;
     loop {
         let flipped = 1.0 / rest;
-        // The rest is that of rounding.
+        // The remainder is only a rounding error.
         if flipped.abs() > MOST {
             return Some((last.0.abs(), last.1.abs()));
         }

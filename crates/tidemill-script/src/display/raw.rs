@@ -1,11 +1,11 @@
-//! Elements as their bytes, bits or signs: `format hex`, `format bit`, `format +`.
+//! Shows elements by their bytes, bits or signs: `format hex`, `format bit`, `format +`.
 //!
-//! Must hold: all elements of an array are equally wide, whatever they hold.
+//! Must hold: all elements of an array have the same width.
 
 use super::Style;
 use crate::value::Data;
 
-/// The text of a scalar; `None` in other styles.
+/// Returns the text of a scalar; `None` in other styles.
 pub(super) fn scalar(style: Style, data: &Data) -> Option<Vec<u8>> {
     match style {
         Style::Signs if data.is_complex() => Some(b"c".to_vec()),
@@ -14,7 +14,7 @@ pub(super) fn scalar(style: Style, data: &Data) -> Option<Vec<u8>> {
     }
 }
 
-/// How many places a column counts, and what stands before an element. Signs are never wrapped.
+/// Returns the places that a column counts, and the text before an element. Signs are never wrapped.
 pub(super) fn column(style: Style, data: &Data) -> Option<(usize, &'static str)> {
     match style {
         Style::Signs => Some((0, "")),
@@ -23,7 +23,7 @@ pub(super) fn column(style: Style, data: &Data) -> Option<(usize, &'static str)>
     }
 }
 
-/// An element.
+/// Returns the text of an element.
 pub(super) fn element(style: Style, data: &Data, i: usize) -> String {
     match style {
         Style::Signs => {

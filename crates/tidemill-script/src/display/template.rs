@@ -1,15 +1,15 @@
 //! `printf`: a template, and arguments whose elements it takes one after another.
 //!
-//! Rules, as Octave 7.3 has them:
-//! - Numeric arguments are taken element by element, texts too, but `%s` takes all that is left of a text, and of
-//!   numbers as many as are codes of bytes. An empty argument counts as one that prints nothing.
-//! - The template begins anew while there are elements left. Output ends before the first conversion that finds none
-//!   left; a template without arguments ends there, too.
-//! - `%d`, `%i`, `%u`, `%o`, `%x` of a number that is no integer, is too large, or is negative where there is no sign,
-//!   are `%g` with the same flags, width and precision. Any conversion of Inf, NaN and NA writes the word.
-//! - `%s` of a number is the byte of that code and nothing for any other number; `%c` of a fraction is `%g`, and a
+//! The rules are those of Octave 7.3:
+//! - Numeric arguments are taken element by element, and so are texts. But `%s` takes the rest of a text, or as many
+//!   numbers as are byte codes. An empty argument counts as one that prints nothing.
+//! - The template starts again while there are elements left. The output ends before the first conversion that finds
+//!   none left. A template without arguments ends there, too.
+//! - `%d`, `%i`, `%u`, `%o`, `%x` become `%g` with the same flags, width and precision for a number that is no integer,
+//!   is too large, or is negative where there is no sign. Every conversion of Inf, NaN and NA writes the word.
+//! - `%s` of a number writes the byte with this code, and nothing for other numbers. `%c` of a fraction is `%g`, and a
 //!   code above 255 is written in UTF-8.
-//! - `*` takes a width or a precision from the arguments. Complex numbers count by their real part.
+//! - `*` takes a width or a precision from the arguments. For complex numbers the real part counts.
 
 use super::nested::kind;
 use super::number::{self, Flags, Notation};
@@ -19,13 +19,13 @@ use crate::memory::Growth;
 use crate::value::{Data, Tensor, Value};
 use std::sync::Arc;
 
-/// The widest field and the highest precision that are accepted; C allows more, memory does not.
+/// The widest field and the highest precision that are accepted. C accepts more, but memory does not suffice.
 const FIELD_MAX: usize = 1_000_000;
 
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq)]
 enum Piece {
-    /// Written as it is.
+    /// Text that is written unchanged.
     Text(Vec<u8>),
     /// `%…`.
     Conversion(Conversion),
@@ -47,7 +47,7 @@ struct Conversion {
     letter: u8,
 }
 
-/// A conversion with its sizes known.
+/// A conversion whose sizes are known.
 #[derive(Clone, Copy)]
 struct Field {
     flags: Flags,
@@ -56,7 +56,7 @@ struct Field {
     letter: u8,
 }
 
-/// Reads a template; `None` if a `%` begins no conversion.
+/// Parses a template; `None` if a `%` begins no conversion.
 fn parse(template: &[u8]) -> Option<Vec<Piece>> {
     let mut pieces = Vec::new();
     let mut text = Vec::new();
@@ -138,11 +138,11 @@ fn parse_size(template: &[u8], at: &mut usize) -> Size {
     size.map_or(Size::Unset, Size::Given)
 }
 
-/// What a conversion is given.
+/// An argument's element that a conversion takes.
 enum Element {
     /// A number.
     Number(f64),
-    /// An element of an integer class, exactly.
+    /// An element of an integer class, with its exact value.
     Integer(i128),
     /// A byte of a text.
     Char(u8),
@@ -150,7 +150,7 @@ enum Element {
     Empty,
 }
 
-/// The arguments, and how much of them is taken.
+/// The arguments, and the position of the next element.
 struct Arguments {
     list: Vec<Arc<Tensor>>,
     argument: usize,
@@ -162,7 +162,7 @@ impl Arguments {
         self.argument >= self.list.len()
     }
 
-    /// The next element; for `%s` what can be read as a text from there on, if anything can.
+    /// Takes the next element. For `%s`, also returns the text from there on, if there is one.
     fn next(&mut self, as_text: bool) -> Option<(Element, Option<Vec<u8>>)> {
         let tensor = self.list.get(self.argument)?.clone();
         let at = self.element;
@@ -186,7 +186,7 @@ impl Arguments {
     }
 }
 
-/// The elements from a position on, as bytes, up to the first that is no code of a byte.
+/// Returns the elements from a position on as bytes, up to the first that is no byte code.
 fn codes(data: &Data, at: usize) -> Vec<u8> {
     match data {
         Data::Char(chars) => chars[at.min(chars.len())..].to_vec(),
@@ -198,25 +198,26 @@ fn codes(data: &Data, at: usize) -> Vec<u8> {
     }
 }
 
-/// What `sprintf (template, args…)` gives. `name` is the function's, for its messages. The template's escapes are
-/// read if it is in single quotes.
+/// Returns the result of `sprintf (template, args…)`. `name` is the function's name in messages. Escapes in the
+/// template are replaced if it was written in single quotes.
 ///
 /// # Errors
-/// A template that is no text or has a `%` that begins no conversion; arguments that are no numbers or texts.
+/// A template that is no text, or has a `%` that begins no conversion; arguments that are neither numbers nor texts.
 pub fn format(env: &mut Env, name: &str, template: &Value, args: &[Value]) -> Flow<Vec<u8>> {
     let (text, end) = format_until(env, name, template, args)?;
     end.map(|()| text)
 }
 
-/// How many numbers or texts a template takes at once.
+/// Returns how many numbers or texts a template takes in one pass.
 pub fn conversions(template: &[u8]) -> usize {
     parse(template).unwrap_or_default().iter().filter(|piece| matches!(piece, Piece::Conversion(_))).count()
 }
 
-/// As [`format`], with what stands before an argument that is no width, and that error beside it.
+/// Does the same as [`format`]. If an argument for a width is no number, it returns the output so far, and the error
+/// beside it.
 ///
 /// # Errors
-/// As those of [`format`], but for widths.
+/// Those of [`format`], except for widths.
 pub fn format_until(env: &mut Env, name: &str, template: &Value, args: &[Value]) -> Flow<(Vec<u8>, Flow<()>)> {
     env.host_all(std::iter::once(template).chain(args))?;
     let Value::Tensor(template) = template else {
@@ -273,7 +274,7 @@ fn run(env: &Env, name: &str, pieces: &[Piece], mut args: Arguments, out: &mut V
     }
 }
 
-/// The conversion with its stars replaced; `None` if the arguments end.
+/// Replaces the stars of a conversion by arguments; `None` if there are no arguments left.
 fn sizes(name: &str, conversion: &Conversion, args: &mut Arguments) -> Flow<Option<Field>> {
     let Conversion { flags, width, precision, letter } = *conversion;
     let mut take = |size: Size| -> Flow<Option<Option<usize>>> {
@@ -337,7 +338,7 @@ fn push_text(out: &mut Vec<u8>, field: &Field, text: &[u8]) {
     out.extend(number::pad("", text, Flags { zero: false, ..field.flags }, field.width));
 }
 
-/// A number where a text is asked for.
+/// Writes a number for a conversion of text.
 fn push_code(out: &mut Vec<u8>, field: &Field, x: f64) {
     if x != x.trunc() {
         if field.letter == b'c' {
@@ -350,7 +351,7 @@ fn push_code(out: &mut Vec<u8>, field: &Field, x: f64) {
     }
 }
 
-/// A code in UTF-8 as it was first defined, with up to six bytes; nothing for codes beyond.
+/// Encodes a code in UTF-8 as it was first defined, with up to six bytes; returns nothing for greater codes.
 fn encoded(code: u32) -> Vec<u8> {
     let bytes = match code {
         0..0x800 => 2,
@@ -388,10 +389,10 @@ fn push_float(out: &mut Vec<u8>, field: &Field, x: f64, letter: u8) {
     out.extend(number::padded(x, notation, field.flags, field.width, letter.is_ascii_uppercase()));
 }
 
-/// A double where an integer is asked for.
+/// Writes a double for a conversion of integers.
 fn push_whole(out: &mut Vec<u8>, field: &Field, x: f64) {
     if x.is_finite() && x == x.trunc() {
-        // A double beyond all integers is as large as the largest that is asked for.
+        // A double beyond all integers counts as the largest integer of the conversion.
         let most = if is_signed(field) { i64::MAX as f64 } else { u64::MAX as f64 };
         if x <= most && (is_signed(field) || x >= 0.0) {
             let most = if is_signed(field) { i64::MAX as i128 } else { u64::MAX as i128 };

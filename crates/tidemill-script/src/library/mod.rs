@@ -1,9 +1,10 @@
-//! Functions of the language that are written in the language: a text each, parsed and compiled at its first call and
-//! then shared by all scripts.
+//! The functions of the language that are written in the language itself. Each has a text, which is parsed and compiled
+//! at its first call and is then shared by all scripts.
 //!
-//! What needs no access to the machine and is no inner loop belongs here rather than to `builtins/`: its arrays go to
-//! the runtime like those of any script. Must hold: LIBRARY-1; a text defines the function that its row names first,
-//! and what else it defines is seen by itself alone. LIBRARY-2: a library function has the name of no builtin.
+//! A function belongs here and not into `builtins/` if it needs no access to the machine and is no inner loop: its
+//! arrays go to the runtime like those of any script. Must hold: LIBRARY-1: a text first defines the function that its
+//! row names. Only the text itself sees the other functions that it defines. LIBRARY-2: no library function has the
+//! name of a builtin.
 
 mod table;
 mod table_more;
@@ -21,13 +22,13 @@ use std::sync::{Arc, OnceLock};
 
 /// A function that is written in the language.
 pub struct Written {
-    /// Its name.
+    /// The function's name.
     pub name: &'static str,
-    /// How it is called.
+    /// The usage: its name with its arguments.
     pub usage: &'static str,
-    /// What it does, in a line.
+    /// A sentence that describes it.
     pub summary: &'static str,
-    /// Its text.
+    /// Its source text.
     text: &'static str,
 }
 
@@ -36,25 +37,26 @@ pub struct Written {
 pub struct Loaded {
     /// The function.
     pub code: Arc<Code>,
-    /// All functions of its text, for calls from within.
+    /// All functions of its text, which the text's functions can call.
     pub functions: Arc<FxHashMap<Name, Arc<Code>>>,
 }
 
-/// How the names of library sources begin.
+/// The beginning of the names of library sources.
 pub const PREFIX: &str = "library/";
 
 impl Written {
-    /// A row of the table.
+    /// Makes a row of the table.
     const fn new(name: &'static str, usage: &'static str, summary: &'static str, text: &'static str) -> Written {
         Written { name, usage, summary, text }
     }
 
-    /// Its code.
+    /// Returns its code.
     ///
     /// # Errors
     /// A text that does not parse; a test compiles all of them.
     pub fn load(&self) -> Result<Loaded, ScriptError> {
-        // A thread's own, as scripts' code is; no text has persistent variables, which would be lost with the thread.
+        // Each thread has code of its own, as for scripts. No text has persistent variables, which would be lost with
+        // the thread.
         static LOADED: [RwLock<FxHashMap<&'static str, Loaded>>; CODE_PLACES] =
             [const { RwLock::new(FxHashMap::with_hasher(FxBuildHasher)) }; CODE_PLACES];
         let place = &LOADED[own_place()];
@@ -77,15 +79,15 @@ pub fn holds(code: &Code) -> bool {
     code.source.origin == Origin::Library
 }
 
-/// The library function of this name.
+/// Finds the library function of this name.
 pub fn find(name: &str) -> Option<&'static Written> {
     static BY_NAME: OnceLock<FxHashMap<&'static str, &'static Written>> = OnceLock::new();
     let rows = || families().iter().flat_map(|(_, rows)| rows.iter()).map(|w| (w.name, w));
     BY_NAME.get_or_init(|| rows().collect()).get(name).copied()
 }
 
-/// The functions whose statements look at single elements, at parts, or again and again at all elements: arguments of
-/// theirs that are on the runtime are awaited once, before they begin (`vm/gathered_call.rs`).
+/// The functions whose statements look at single elements, at parts, or repeatedly at all elements. Their arguments on
+/// the runtime are gathered once, before they begin (`vm/gathered_call.rs`).
 const GATHERED: &[&str] = &[
     "accumdim",
     "addtodate",
@@ -191,12 +193,12 @@ const GATHERED: &[&str] = &[
     "weekday",
 ];
 
-/// Whether a function of the library has its arguments awaited before it begins.
+/// Whether a library function's arguments are gathered before it begins.
 pub fn gathers_arguments(name: &str) -> bool {
     GATHERED.binary_search(&name).is_ok()
 }
 
-/// The function of this name that only functions of the library call.
+/// Finds the function of this name that only library functions may call.
 pub fn find_shared(name: &str) -> Option<&'static Written> {
     table::shared().find(|w| w.name == name)
 }

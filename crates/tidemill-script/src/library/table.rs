@@ -2,7 +2,7 @@
 
 use super::{Written, table_more};
 
-/// The text beside this file that has the function's name.
+/// Reads the text beside this file that has the function's name.
 macro_rules! written {
     ($name:literal, $usage:literal, $summary:literal) => {
         Written::new($name, $usage, $summary, include_str!(concat!($name, ".m")))
@@ -11,7 +11,7 @@ macro_rules! written {
 
 pub(super) use written;
 
-/// All functions, in the order of the documentation: a title and its rows.
+/// Returns all functions in the order of the documentation: titles, each with its rows.
 pub fn families() -> &'static [(&'static str, &'static [Written])] {
     static FAMILIES: &[(&str, &[Written])] = &[
         (
@@ -452,7 +452,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
     FAMILIES
 }
 
-/// Functions that only functions of the library call; scripts do not see them.
+/// Returns the functions that only library functions may call. Scripts do not see them.
 pub fn shared() -> impl Iterator<Item = &'static Written> {
     static SHARED: &[Written] = &[
         written!(

@@ -1,5 +1,5 @@
-//! More rows of the library: what MATLAB has beyond Octave's statistics and texts, colours, surfaces, random numbers,
-//! solvers and checks.
+//! More rows of the library: functions of MATLAB that Octave lacks in statistics and text, colours, surfaces, random
+//! numbers, solvers and checks.
 
 use super::Written;
 use super::table::written;

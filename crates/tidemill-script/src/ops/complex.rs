@@ -1,16 +1,16 @@
-//! Functions of complex numbers, with the branch cuts and the care for infinities and signed zeros of C.
+//! Functions of complex numbers, with C's branch cuts and C's treatment of infinities and signed zeros.
 //!
-//! `num-complex` has most of them, but goes through polar form where that costs digits (`sqrt(3+4i)` must be 2+1i).
+//! `num-complex` has most of them, but uses the polar form even where that costs digits (`sqrt(3+4i)` must be 2+1i).
 
 use num_complex::Complex64;
 use std::f64::consts::{FRAC_PI_2, LN_2, LN_10, PI};
 
-/// Shorthand.
+/// Makes a complex number.
 pub(crate) fn c(re: f64, im: f64) -> Complex64 {
     Complex64::new(re, im)
 }
 
-/// A product; infinite factors make an infinite product, as in C.
+/// Returns a product. Infinite factors give an infinite product, as in C.
 pub(crate) fn mul(a: Complex64, b: Complex64) -> Complex64 {
     let z = c(a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re);
     if !z.re.is_nan() || !z.im.is_nan() {
@@ -32,7 +32,7 @@ pub(crate) fn mul(a: Complex64, b: Complex64) -> Complex64 {
     c(f64::INFINITY * (a.re * b.re - a.im * b.im), f64::INFINITY * (a.re * b.im + a.im * b.re))
 }
 
-/// A quotient, scaled by the greater part of the divisor so that nothing overflows on the way.
+/// Returns a quotient, scaled by the greater part of the divisor so that no intermediate result overflows.
 pub(crate) fn div(a: Complex64, b: Complex64) -> Complex64 {
     let z = if b.re.abs() < b.im.abs() {
         let ratio = b.re / b.im;
@@ -100,7 +100,7 @@ pub(crate) fn sqrt(z: Complex64) -> Complex64 {
         let r = (0.5 * y.abs()).sqrt();
         return c(r, r.copysign(y));
     }
-    // Scaled where the magnitude would overflow or lose bits.
+    // The number is scaled if its magnitude would overflow or lose bits.
     let scale: i32 = if x.abs().max(y.abs()) > f64::MAX / 4.0 {
         2
     } else if x.abs().max(y.abs()) < f64::MIN_POSITIVE * 4.0 {
@@ -148,7 +148,7 @@ pub(crate) fn ln(z: Complex64) -> Complex64 {
 fn ln_abs(z: Complex64) -> f64 {
     let (x, y) = (z.re.abs().max(z.im.abs()), z.re.abs().min(z.im.abs()));
     if x > 0.5 && x < 2.0 {
-        // |z|^2 - 1 without cancellation.
+        // This is |z|^2 - 1 without cancellation.
         return 0.5 * ((x - 1.0) * (x + 1.0) + y * y).ln_1p();
     }
     abs(z).ln()
@@ -218,7 +218,7 @@ pub(crate) fn cosh(z: Complex64) -> Complex64 {
     c(part(z.re.cosh(), k), part(z.re.sinh(), s))
 }
 
-/// A product in which a zero wins over infinity.
+/// Returns a product in which zero times infinity is zero.
 fn part(x: f64, y: f64) -> f64 {
     if x == 0.0 && !y.is_finite() { x } else { x * y }
 }
@@ -251,13 +251,14 @@ pub(crate) fn asinh(z: Complex64) -> Complex64 {
     c(w.im, -w.re)
 }
 
-/// The inverse sine. Beyond 1 on the real axis it is continued from the other side, as Octave does.
+/// Returns the inverse sine. On the real axis beyond 1 it takes its value from the other side of the cut, as Octave
+/// does.
 pub(crate) fn asin(z: Complex64) -> Complex64 {
     let w = asin_continued(z);
     if z.im == 0.0 && z.re > 1.0 { w.conj() } else { w }
 }
 
-/// The inverse sine, by roots of 1 - z and 1 + z, which keeps the digits near the branch points.
+/// Returns the inverse sine by roots of 1 - z and 1 + z, which keeps the digits near the branch points.
 fn asin_continued(z: Complex64) -> Complex64 {
     if z.re == 0.0 && z.im.is_finite() {
         return c(z.re, z.im.asinh());
@@ -273,7 +274,8 @@ fn asin_continued(z: Complex64) -> Complex64 {
     c(re, im)
 }
 
-/// The inverse cosine. Beyond 1 on the real axis it is continued from the other side, as Octave does.
+/// Returns the inverse cosine. On the real axis beyond 1 it takes its value from the other side of the cut, as Octave
+/// does.
 pub(crate) fn acos(z: Complex64) -> Complex64 {
     let w = acos_continued(z);
     if z.im == 0.0 && z.re > 1.0 { w.conj() } else { w }
@@ -293,7 +295,7 @@ fn acos_continued(z: Complex64) -> Complex64 {
 /// The inverse hyperbolic cosine, in the right half plane.
 pub(crate) fn acosh(z: Complex64) -> Complex64 {
     let w = acos_continued(z);
-    // i acos(z) or -i acos(z), whichever has no negative real part.
+    // Either i acos(z) or -i acos(z): the one whose real part is not negative.
     if w.im <= 0.0 && !(w.im == 0.0 && z.im.is_sign_negative()) { c(-w.im, w.re) } else { c(w.im, -w.re) }
 }
 
@@ -324,12 +326,12 @@ fn ln_double(z: Complex64) -> f64 {
     abs(c(z.re / 2.0, z.im / 2.0)).ln() + 2.0 * LN_2
 }
 
-/// The sine of a real number outside of -1..1 has this angle.
+/// Returns the inverse sine of a real number outside of -1..1.
 pub(crate) fn asin_beyond(x: f64) -> Complex64 {
     asin(c(x, 0.0))
 }
 
-/// The cosine of a real number outside of -1..1 has this angle.
+/// Returns the inverse cosine of a real number outside of -1..1.
 pub(crate) fn acos_beyond(x: f64) -> Complex64 {
     acos(c(x, 0.0))
 }
@@ -361,7 +363,7 @@ pub(crate) fn powf(z: Complex64, y: f64) -> Complex64 {
     polar((y * w.re).exp(), y * w.im)
 }
 
-/// As [`powf`], rounded to single at every step, as C computes it in single.
+/// Does the same as [`powf`], but rounds to single at every step, as C does in single precision.
 pub(crate) fn powf_single(z: Complex64, y: f64) -> Complex64 {
     let single = |x: f64| x as f32 as f64;
     if z.im == 0.0 && z.re >= 0.0 {
@@ -379,7 +381,7 @@ pub(crate) fn pow(z: Complex64, w: Complex64) -> Complex64 {
         return c(0.0f64.powf(w.re), 0.0);
     }
     let power = exp(mul(w, ln(z)));
-    // Its sign would be the machine's.
+    // The sign of a NaN would depend on the machine.
     let plain = |x: f64| if x.is_nan() { f64::NAN } else { x };
     c(plain(power.re), plain(power.im))
 }
@@ -389,7 +391,7 @@ pub(crate) fn real_pow(x: f64, w: Complex64) -> Complex64 {
     if x > 0.0 { polar(x.powf(w.re), w.im * x.ln()) } else { pow(c(x, 0.0), w) }
 }
 
-/// The logarithm of the magnitude of a negative number and half a turn.
+/// Returns the logarithm of a negative number: the logarithm of its magnitude, and the angle pi.
 pub(crate) fn ln_beyond(x: f64) -> Complex64 {
     c((-x).ln(), PI)
 }

@@ -5,7 +5,7 @@ use crate::error::Flow;
 use crate::value::Dims;
 use smallvec::SmallVec;
 
-/// Elements and extents of an operand.
+/// The elements and extents of an operand.
 #[derive(Clone, Copy)]
 pub(crate) struct Side<'a, T> {
     /// The elements, column-major.
@@ -14,7 +14,7 @@ pub(crate) struct Side<'a, T> {
     pub dims: &'a [usize],
 }
 
-/// The extents of both operands expanded against each other; a message about `what` where they do not fit.
+/// Returns the extents of both operands expanded against each other. If they do not fit, the error names `what`.
 pub(crate) fn expanded(what: &str, a: &[usize], b: &[usize]) -> Flow<Dims> {
     if a == b || b == [1, 1] {
         return Ok(Dims::new(a));
@@ -28,7 +28,7 @@ pub(crate) fn expanded(what: &str, a: &[usize], b: &[usize]) -> Flow<Dims> {
     }
 }
 
-/// `f` of each pair of elements. `dims` are those of [`expanded`].
+/// Applies `f` to each pair of elements. `dims` are the extents from [`expanded`].
 pub(crate) fn zip<A: Copy, B: Copy, R>(
     a: Side<'_, A>,
     b: Side<'_, B>,
@@ -86,7 +86,7 @@ fn expand<A: Copy, B: Copy, R>(a: Side<'_, A>, b: Side<'_, B>, dims: &[usize], f
     }
 }
 
-/// How far an operand moves per step along each dimension: nowhere along those that it does not have.
+/// Returns how far an operand moves for one step along each dimension: 0 along those in which it is expanded.
 fn steps(dims: &[usize], rank: usize) -> SmallVec<[usize; 4]> {
     let mut stride = 1;
     (0..rank)

@@ -1,24 +1,24 @@
-//! Small real systems: elimination with partial pivoting, Cholesky's factor, inverses and determinants.
+//! Small real systems: elimination with partial pivoting, Cholesky factors, inverses and determinants.
 //!
-//! What prints as a whole number in Octave has to be one here: the last bits of a small inverse or solution depend on
-//! the order of the additions. So this follows the order of the kernels that Octave computes with: sums of products
-//! along rows for factors, products of pairs and of fours where whole columns are taken off, columns from left to
-//! right in triangular solutions. Larger systems are `linear.rs`'s.
+//! If Octave prints a whole number, Tidemill must print it, too. The last bits of a small inverse or solution depend on
+//! the order of the additions. So this code follows the order of the kernels that Octave computes with: sums of
+//! products along rows for factors, products of pairs and of fours when whole columns are subtracted, and columns from
+//! left to right in triangular solutions. Larger systems are solved in `linear.rs`.
 
 use multiversion::multiversion;
 
-/// Up to how many rows systems are solved here.
+/// The most rows of systems that are solved here.
 pub(crate) const ROWS_MAX: usize = 32;
 
-/// The factors of a square matrix, column-major: unit lower and upper triangle in one, and the row that each row was
-/// exchanged with.
+/// The factors of a square matrix, column-major: the unit lower and the upper triangle in one matrix, and for each row
+/// the row with which it was exchanged.
 pub(crate) struct Lu {
     n: usize,
     a: Vec<f64>,
     exchanged: Vec<usize>,
 }
 
-/// The sum of products, in two strands of every second.
+/// Returns a sum of products, as two partial sums of every second product.
 #[inline(always)]
 fn dot(pairs: impl ExactSizeIterator<Item = (f64, f64)>) -> f64 {
     let whole = pairs.len() & !3;
@@ -38,9 +38,10 @@ fn dot(pairs: impl ExactSizeIterator<Item = (f64, f64)>) -> f64 {
     even + odd
 }
 
-/// Rows less their sums of products: of rows among four that are computed together, fours and pairs at a time; of the
-/// `y.len () % 4` rows that are left over, all at once. Row `i` has the factors `columns[i + k * n]`, the other ones
-/// are `x`. All rows take a step before the next, so that several fit an instruction.
+/// Subtracts sums of products from rows. Rows in groups of four are computed together, in fours and pairs of products
+/// at a time. The last `y.len () % 4` rows subtract all products at once. Row `i` has the factors `columns[i + k * n]`,
+/// and `x` holds the other factors. All rows take a step before the next step, so that one instruction handles several
+/// rows.
 #[inline(always)]
 fn less(y: &mut [f64], columns: &[f64], n: usize, x: &[f64], whole: usize) {
     let column = |k: usize| &columns[k * n..];
@@ -72,8 +73,8 @@ fn less(y: &mut [f64], columns: &[f64], n: usize, x: &[f64], whole: usize) {
     }
 }
 
-/// Solves a triangular system of which row `i` has the coefficients `at (k, i)`, from the first row on, in blocks of
-/// four, two and one: what earlier blocks contribute comes off in one sum. The diagonal is 1 if `unit`.
+/// Solves a triangular system in which row `i` has the coefficients `at (k, i)`, from the first row on, in blocks of
+/// four, two and one. The contributions of earlier blocks are subtracted in one sum. The diagonal is 1 if `unit`.
 #[inline(always)]
 fn forward(n: usize, x: &mut [f64], unit: bool, at: impl Fn(usize, usize) -> f64) {
     for i in 0..n {
@@ -96,7 +97,7 @@ fn forward(n: usize, x: &mut [f64], unit: bool, at: impl Fn(usize, usize) -> f64
     }
 }
 
-/// The same from the last row on; the blocks begin with what is left over.
+/// Does the same from the last row on; the incomplete block comes first.
 #[inline(always)]
 fn backward(n: usize, x: &mut [f64], at: impl Fn(usize, usize) -> f64) {
     for i in (0..n).rev() {
@@ -126,14 +127,14 @@ impl Lu {
         Lu { n, a, exchanged }
     }
 
-    /// The factors in one, column-major, and the order of the rows.
+    /// Returns both factors in one matrix, column-major, and the order of the rows.
     pub(crate) fn into_parts(self) -> (Vec<f64>, Vec<usize>) {
         let mut order: Vec<usize> = (0..self.n).collect();
         self.exchanged.iter().enumerate().for_each(|(i, &p)| order.swap(i, p));
         (self.a, order)
     }
 
-    /// Whether a pivot is zero, or none.
+    /// Whether a pivot is zero or NaN.
     pub(crate) fn is_singular(&self) -> bool {
         (0..self.n).any(|i| self.a[i + i * self.n] == 0.0 || self.a[i + i * self.n].is_nan())
     }
@@ -144,7 +145,7 @@ impl Lu {
         (0..self.n).fold(1.0, |product, i| product * signed(i))
     }
 
-    /// The solutions of systems, column by column in place.
+    /// Solves systems, column by column in place.
     pub(crate) fn solve(&self, columns: &mut [f64]) {
         let (n, a) = (self.n, &self.a);
         let several = columns.len() > n;
@@ -170,7 +171,7 @@ impl Lu {
         }
     }
 
-    /// The solution of the transposed system, in place.
+    /// Solves the transposed system in place.
     fn solve_transposed(&self, x: &mut [f64]) {
         let (n, a) = (self.n, &self.a);
         for i in 0..n {
@@ -185,7 +186,7 @@ impl Lu {
         }
     }
 
-    /// The inverse: of the upper triangle, then the lower one is taken off column by column.
+    /// Returns the inverse: inverts the upper triangle, then applies the lower one column by column.
     pub(crate) fn inverse(&self) -> Vec<f64> {
         let n = self.n;
         let mut u = self.a.clone();
@@ -201,7 +202,7 @@ impl Lu {
     }
 }
 
-/// Factors a matrix in its place.
+/// Factors a matrix in place.
 #[multiversion(targets("x86_64+avx512f+fma", "x86_64+avx2+fma"))]
 fn factor(a: &mut [f64], n: usize, exchanged: &mut [usize]) {
     for j in 0..n {
@@ -228,7 +229,7 @@ fn factor(a: &mut [f64], n: usize, exchanged: &mut [usize]) {
     }
 }
 
-/// Of the inverse of the upper triangle, what the lower one takes off, column by column from the right.
+/// Applies the lower triangle to the inverse of the upper one, column by column from the right.
 #[multiversion(targets("x86_64+avx512f+fma", "x86_64+avx2+fma"))]
 fn take_lower_off(u: &mut [f64], n: usize) {
     let mut x = Vec::with_capacity(n);
@@ -240,21 +241,21 @@ fn take_lower_off(u: &mut [f64], n: usize) {
     }
 }
 
-/// Solves the lower and then the upper triangular system of factors.
+/// Solves the lower and then the upper triangular system of the factors.
 #[multiversion(targets("x86_64+avx512f+fma", "x86_64+avx2+fma"))]
 fn both(a: &[f64], n: usize, x: &mut [f64]) {
     forward(n, x, true, |k, i| a[i + k * n]);
     backward(n, x, |k, i| a[i + k * n]);
 }
 
-/// The same of Cholesky's factor and its transpose.
+/// Does the same for the Cholesky factor and its transpose.
 #[multiversion(targets("x86_64+avx512f+fma", "x86_64+avx2+fma"))]
 fn both_of_cholesky(u: &[f64], n: usize, x: &mut [f64]) {
     forward(n, x, false, |k, i| u[k + i * n]);
     backward(n, x, |k, i| u[i + k * n]);
 }
 
-/// The upper triangle's inverse, in its place.
+/// Inverts the upper triangle in place.
 fn invert_upper(u: &mut [f64], n: usize) {
     for j in 0..n {
         let diagonal = 1.0 / u[j + j * n];
@@ -270,7 +271,7 @@ fn invert_upper(u: &mut [f64], n: usize) {
     }
 }
 
-/// Cholesky's upper factor of a symmetric positive definite matrix.
+/// The upper Cholesky factor of a symmetric positive definite matrix.
 pub(crate) struct Cholesky {
     n: usize,
     u: Vec<f64>,
@@ -306,7 +307,7 @@ impl Cholesky {
         root * root
     }
 
-    /// The solutions of systems, column by column in place.
+    /// Solves systems, column by column in place.
     pub(crate) fn solve(&self, columns: &mut [f64]) {
         let (n, u) = (self.n, &self.u);
         for x in columns.chunks_exact_mut(n) {
@@ -314,7 +315,7 @@ impl Cholesky {
         }
     }
 
-    /// The inverse: the inverse factor times its transpose.
+    /// Returns the inverse: the inverse factor times its transpose.
     pub(crate) fn inverse(&self) -> Vec<f64> {
         let n = self.n;
         let mut u = self.u.clone();
@@ -323,7 +324,7 @@ impl Cholesky {
             let diagonal = u[i + i * n];
             (0..=i).for_each(|k| u[k + i * n] *= diagonal);
             u[i + i * n] += dot((i + 1..n).map(|k| (u[i + k * n], u[i + k * n])));
-            // Less the negative is more.
+            // Subtracting the negated elements adds them.
             let x: Vec<f64> = (i + 1..n).map(|k| -u[i + k * n]).collect();
             let (before, after) = u.split_at_mut((i + 1) * n);
             less(&mut before[i * n..i * n + i], after, n, &x, i & !3);
@@ -335,7 +336,7 @@ impl Cholesky {
     }
 }
 
-/// The inverse of a small matrix; `None` where there is none or the matrix is not small.
+/// Returns the inverse of a small matrix; `None` if there is none, or if the matrix is not small.
 pub(crate) fn inverse(a: &[f64], n: usize) -> Option<Vec<f64>> {
     if n == 0 || n > ROWS_MAX || a.iter().any(|x| !x.is_finite()) {
         return None;
@@ -347,7 +348,7 @@ pub(crate) fn inverse(a: &[f64], n: usize) -> Option<Vec<f64>> {
     (!factors.is_singular()).then(|| factors.inverse())
 }
 
-/// The solutions of small systems, one a column of `b`; `None` where [`inverse`] gives none.
+/// Returns the solutions of small systems, one for each column of `b`; `None` if [`inverse`] gives none.
 pub(crate) fn solve(a: &[f64], n: usize, b: &[f64]) -> Option<Vec<f64>> {
     if n == 0 || n > ROWS_MAX || a.iter().any(|x| !x.is_finite()) {
         return None;
@@ -365,11 +366,11 @@ pub(crate) fn solve(a: &[f64], n: usize, b: &[f64]) -> Option<Vec<f64>> {
     Some(x)
 }
 
-/// The reciprocal condition number from which on nobody need look closer: far from where systems are warned of, even if
-/// the estimate is too good by some orders of magnitude.
+/// The reciprocal condition number above which no further check is needed. It is far from the numbers that cause a
+/// warning, even if the estimate is too good by some orders of magnitude.
 const SOUND: f64 = 1e-10;
 
-/// As [`solve`], of systems that are far from singular; `None` of those that may not be.
+/// Does the same as [`solve`] for systems that are far from singular; `None` for systems that may be singular.
 pub(crate) fn solve_sound(a: &[f64], n: usize, b: &[f64]) -> Option<Vec<f64>> {
     if n == 0 || n > ROWS_MAX || a.iter().any(|x| !x.is_finite()) {
         return None;
@@ -390,8 +391,8 @@ pub(crate) fn solve_sound(a: &[f64], n: usize, b: &[f64]) -> Option<Vec<f64>> {
     Some(x)
 }
 
-/// An estimate of the inverse's 1-norm, which is at least as large, by a few solutions of the system and of its
-/// transpose (Hager, "Condition estimates", 1984; Higham's last vector, 1988).
+/// Estimates the 1-norm of the inverse from below, by a few solutions of the system and of its transpose (Hager,
+/// "Condition estimates", 1984; Higham's last vector, 1988).
 fn inverse_norm(n: usize, solve: impl Fn(&mut [f64]), solve_transposed: impl Fn(&mut [f64])) -> f64 {
     let sum = |x: &[f64]| x.iter().map(|x| x.abs()).sum::<f64>();
     let mut x = vec![1.0 / n as f64; n];
@@ -421,12 +422,12 @@ fn inverse_norm(n: usize, solve: impl Fn(&mut [f64]), solve_transposed: impl Fn(
     if other > most || other.is_nan() { other } else { most }
 }
 
-/// The determinant of a small matrix; `None` if it is not small.
+/// Returns the determinant of a small matrix; `None` if the matrix is not small.
 pub(crate) fn determinant(a: &[f64], n: usize) -> Option<f64> {
     if n == 0 || n > ROWS_MAX || a.iter().any(|x| !x.is_finite()) {
         return None;
     }
-    // A triangular matrix has its determinant on its diagonal.
+    // The determinant of a triangular matrix is the product of its diagonal.
     let zero = |below: bool| (0..n * n).all(|k| (if below { k % n <= k / n } else { k % n >= k / n }) || a[k] == 0.0);
     if zero(true) || zero(false) {
         return Some((0..n).map(|i| a[i + i * n]).product());
@@ -460,7 +461,7 @@ mod tests {
         assert!(solve_sound(&[1.0, 1.0, 1.0, 1.0 + 1e-13], 2, &[1.0, 2.0]).is_none());
     }
 
-    /// As Octave 7.3 gives them with OpenBLAS.
+    /// Compares with the bits of Octave 7.3 with OpenBLAS.
     #[test]
     fn small_inverses_and_solutions_have_the_bits_of_octaves() {
         let a = [2.0, 1.0, 1.0, 1.0, 3.0, 0.0, 1.0, 2.0, 0.0];

@@ -15,7 +15,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The error of operands whose classes an operator does not combine.
+/// Returns the error for operands whose classes the operator does not combine.
 pub(crate) fn undefined<T>(op: BinaryOp, a: &Value, b: &Value) -> Flow<T> {
     fail!(
         "binary operator '{}' not implemented for '{}' by '{}' operations",
@@ -25,8 +25,8 @@ pub(crate) fn undefined<T>(op: BinaryOp, a: &Value, b: &Value) -> Flow<T> {
     )
 }
 
-/// The class of an elementwise operator's result, or the error where the classes do not combine. Cells, structs and
-/// handles never do.
+/// Returns the class of an elementwise operator's result, or the error if the classes do not combine. Cells, structs
+/// and handles never do.
 pub(crate) fn result_class(op: BinaryOp, a: &Value, b: &Value) -> Flow<Class> {
     let (left, right) = (a.class(), b.class());
     let arrays = |class: Class| !matches!(class, Class::Cell | Class::Struct | Class::Function);
@@ -38,7 +38,7 @@ pub(crate) fn result_class(op: BinaryOp, a: &Value, b: &Value) -> Flow<Class> {
     }
     let class = match op {
         BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge => Some(Class::Logical),
-        // Truth values of two integer classes do not mix either.
+        // Two different integer classes do not mix as truth values either.
         BinaryOp::And | BinaryOp::Or => arithmetic_class(left, right).map(|_| Class::Logical),
         _ => arithmetic_class(left, right),
     };
@@ -48,7 +48,7 @@ pub(crate) fn result_class(op: BinaryOp, a: &Value, b: &Value) -> Flow<Class> {
     }
 }
 
-/// How messages about shapes name an operator.
+/// Returns the operator's name in messages about shapes.
 pub(crate) fn shape_name(op: BinaryOp) -> &'static str {
     match op {
         BinaryOp::Add => "operator +",
@@ -71,19 +71,19 @@ pub(crate) fn shape_name(op: BinaryOp) -> &'static str {
     }
 }
 
-/// The dimensions of an elementwise operator's result.
+/// Returns the dimensions of an elementwise operator's result.
 pub(crate) fn result_dims(op: BinaryOp, a: &[usize], b: &[usize]) -> Flow<Dims> {
-    // `a .\ b` is `b ./ a`, also in its messages.
+    // `a .\ b` is `b ./ a`, in its messages, too.
     if op == BinaryOp::LeftDiv { expanded(shape_name(op), b, a) } else { expanded(shape_name(op), a, b) }
 }
 
-/// An elementwise operator: its class and dimensions are known to be right.
+/// Computes an elementwise operator, whose class and dimensions were checked.
 pub(crate) fn elementwise(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: Dims) -> Flow<Value> {
     let data = computed(op, a, b, class, &dims)?;
     Ok(Value::tensor(Tensor::new(dims, data)))
 }
 
-/// The elements of the result. Many elements that are computed by way of wider numbers are computed in blocks.
+/// Returns the elements of the result. Large results that are computed with wider numbers are computed in blocks.
 fn computed(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Flow<Data> {
     if dims.elements() > BLOCK && widens(op, a, b, class) {
         return in_blocks(op, a, b, class, dims);
@@ -91,7 +91,7 @@ fn computed(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims)
     at_once(op, a, b, class, dims)
 }
 
-/// Whether arrays are computed by way of numbers that are wider than their own.
+/// Whether arrays are computed with numbers that are wider than their own.
 fn widens(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class) -> bool {
     // Whether a power of floats is complex depends on all of its elements.
     if op == BinaryOp::Pow && !class.is_integer() {
@@ -109,7 +109,7 @@ fn widens(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class) -> bool {
     }
 }
 
-/// The elements of the result, computed a block at a time.
+/// Returns the elements of the result, computed a block at a time.
 fn in_blocks(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Flow<Data> {
     let n = dims.elements();
     let spans = |host: &Host<'_>| host.len() == 1 || *host.dims() == **dims;
@@ -125,8 +125,8 @@ fn in_blocks(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims
     Ok(out.data.unwrap_or_else(|| Data::zeros(class, 0)))
 }
 
-/// The elements of the result of operands that expand against each other, computed for some of the outermost extent at
-/// a time.
+/// Returns the elements of the result for operands that expand against each other, computed for a part of the outermost
+/// extent at a time.
 fn in_slices(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Flow<Data> {
     let n = dims.elements();
     let Some(outer) = dims.iter().rposition(|&extent| extent > 1) else { return at_once(op, a, b, class, dims) };
@@ -150,7 +150,8 @@ fn in_slices(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims
     Ok(out.data.unwrap_or_else(|| Data::zeros(class, 0)))
 }
 
-/// A part of an operand's elements as an operand of these dimensions; `None` of a scalar, which is used as it is.
+/// Returns a part of an operand's elements as an operand of these dimensions; `None` for a scalar, which is used
+/// unchanged.
 fn block(host: &Host<'_>, range: Range<usize>, dims: &Dims) -> Option<Host<'static>> {
     match host.elements() {
         Elements::Data(data) if data.len() > 1 => {
@@ -185,7 +186,7 @@ fn arithmetic(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dim
     }
 }
 
-/// A real operand beside a complex one acts on each part alone where C's operators do.
+/// Computes arithmetic on complex numbers. As in C, a real operand acts on each part alone for some operators.
 fn complex_arithmetic(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Data {
     let (real_a, real_b) = (!a.is_complex(), !b.is_complex());
     let (x, y) = (a.elements().complexes_in(class), b.elements().complexes_in(class));
@@ -234,7 +235,7 @@ fn wide_arithmetic(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, class: Class, dims:
     in_wide_class(class, out.into_iter())
 }
 
-/// Whether a relation holds for operands that stand so; `None` is beside NaN.
+/// Whether a relation holds for operands in this order; `None` means that one of them is NaN.
 fn holds(op: BinaryOp, order: Option<Ordering>) -> bool {
     match op {
         BinaryOp::Eq => order == Some(Ordering::Equal),
@@ -251,7 +252,7 @@ fn compared(op: BinaryOp, a: &Host<'_>, b: &Host<'_>, dims: &Dims) -> Vec<bool> 
         return wide_compared(op, a, b, dims);
     }
     let equality = matches!(op, BinaryOp::Eq | BinaryOp::Ne);
-    // Beside a single, a double is rounded; beside an integer, both are exact as doubles.
+    // Beside a single, a double is rounded. Beside an integer, both are exact as doubles.
     let single = arithmetic_class(a.class(), b.class()) == Some(Class::Single);
     let class = if single { Class::Single } else { Class::Double };
     if equality && (a.is_complex() || b.is_complex()) {

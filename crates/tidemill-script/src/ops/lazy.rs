@@ -1,7 +1,7 @@
-//! Operators on arrays of the runtime: what is recorded, with the language's rules for classes.
+//! Records operators on arrays of the runtime, with the language's rules for classes.
 //!
-//! Must hold: nothing here waits. Numbers stay numbers, so that another value makes no other kernel; what the runtime
-//! cannot do as the language does (64-bit integers beside fractions) is left to the host.
+//! Must hold: nothing here waits. Numbers are recorded as numbers, so that another number uses the same kernel.
+//! Operations that the runtime cannot do as the language does (64-bit integers beside fractions) are left to the host.
 
 use super::operand::nan_is_no_truth;
 use crate::env::{Env, Speaker};
@@ -13,13 +13,13 @@ use tidemill::Array;
 
 pub use crate::value::lazy::lift;
 
-/// What a fault of NaN as a truth value is named by.
+/// The op name in a fault of NaN as a truth value.
 pub const TRUTH: &str = "logical";
 
-/// A recorded array as a value of a class, converted where the runtime computed in another.
+/// Makes a value of this class from a recorded array, and converts it if the runtime computed in another class.
 ///
 /// # Errors
-/// The fault that the array carries; classes that the runtime does not have.
+/// The fault that the array carries; classes that the runtime lacks.
 pub fn record(env: &Env, array: Array, class: Class, pinned: bool, may_fault: bool) -> Flow<Value> {
     let _ = env;
     let Some(dtype) = class.dtype() else {
@@ -29,31 +29,31 @@ pub fn record(env: &Env, array: Array, class: Class, pinned: bool, may_fault: bo
     Ok(Value::Lazy(Arc::new(Lazy::new(array, class, pinned, may_fault)?)))
 }
 
-/// As [`record`], pinned and fallible as any of its sources is.
+/// Does the same as [`record`]. The value is pinned if one of its sources is, and may fault if one of them may.
 ///
 /// # Errors
-/// As [`record`].
+/// Those of [`record`].
 pub fn record_from(env: &Env, array: Array, class: Class, sources: &[&Value]) -> Flow<Value> {
     let (pinned, may_fault) = marks(sources);
     record(env, array, class, pinned, may_fault)
 }
 
-/// Whether any of the sources is pinned, and whether reading any may fail.
+/// Returns whether a source is pinned, and whether reading one may fail.
 pub fn marks(sources: &[&Value]) -> (bool, bool) {
     let any = |f: fn(&Lazy) -> bool| sources.iter().any(|v| matches!(v, Value::Lazy(l) if f(l)));
     (any(|l| l.pinned), any(|l| l.may_fault))
 }
 
-/// An operand of a recorded op: a number that adapts to its partner, or an array.
+/// An operand of a recorded op: a number, whose class adapts to the other operand, or an array.
 pub(crate) enum Operand {
     /// One element in host memory.
     Number(f64),
-    /// Anything else.
+    /// An array.
     Array(Array),
 }
 
 impl Operand {
-    /// A value as an operand; arrays are lifted in `class`.
+    /// Makes an operand of a value; an array is lifted in `class`.
     ///
     /// # Errors
     /// As [`lift`].
@@ -66,7 +66,7 @@ impl Operand {
     }
 }
 
-/// The number of a value that has one element in host memory; `None` for an integer that no double is.
+/// Returns the number of a value that has one element in host memory; `None` for an integer that no double equals.
 pub(crate) fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Num(x) => Some(*x),
@@ -77,7 +77,7 @@ pub(crate) fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Two operands, one of them an array at least.
+/// Two operands, at least one of which is an array.
 pub(crate) enum Pair {
     Arrays(Array, Array),
     Left(Array, f64),
@@ -85,7 +85,7 @@ pub(crate) enum Pair {
 }
 
 impl Pair {
-    /// Both operands lifted.
+    /// Lifts both operands.
     ///
     /// # Errors
     /// As [`lift`].
@@ -100,7 +100,7 @@ impl Pair {
         })
     }
 
-    /// The pair under an op of the runtime.
+    /// Applies an op of the runtime to the pair.
     pub fn apply(
         &self,
         arrays: impl Fn(&Array, &Array) -> Array,
@@ -115,14 +115,14 @@ impl Pair {
     }
 }
 
-/// `apply` of one method for both arrangements that it has.
+/// Applies a method to both arrangements of the pair.
 macro_rules! method {
     ($pair:expr, $method:ident, $swapped:ident) => {
         $pair.apply(|x, y| x.$method(y), |x, y| x.$method(y), |x, y| y.$swapped(x))
     };
 }
 
-/// `apply` of an operator.
+/// Applies an operator to the pair.
 macro_rules! operator {
     ($pair:expr, $operator:tt) => {
         $pair.apply(|x, y| x $operator y, |x, y| x $operator y, |x, y| x $operator y)
@@ -138,13 +138,13 @@ fn is_recordable(value: &Value) -> bool {
     }
 }
 
-/// Whether an elementwise operator is recorded: something lies on the runtime or the result is big, and all of it is
-/// of classes that the runtime has.
+/// Whether an elementwise operator is recorded: an operand is on the runtime or the result is big, and the runtime has
+/// all the classes.
 pub(crate) fn is_recorded(env: &Env, a: &Value, b: &Value, class: Class, elements: usize) -> bool {
     let there = matches!(a, Value::Lazy(_)) || matches!(b, Value::Lazy(_));
-    // What the runtime has no class for would go there as doubles, which take several times its memory.
-    let is_at_home = |v: &Value| matches!(v, Value::Tensor(t) if t.len() > 1 && t.data.class().dtype().is_none());
-    if !there && (is_at_home(a) || is_at_home(b)) {
+    // Arrays of classes that the runtime lacks would be sent there as doubles, which take several times their memory.
+    let lacks_dtype = |v: &Value| matches!(v, Value::Tensor(t) if t.len() > 1 && t.data.class().dtype().is_none());
+    if !there && (lacks_dtype(a) || lacks_dtype(b)) {
         return false;
     }
     (there || elements > env.options.host_elements_max)
@@ -153,7 +153,7 @@ pub(crate) fn is_recorded(env: &Env, a: &Value, b: &Value, class: Class, element
         && is_recordable(b)
 }
 
-/// Whether the runtime computes 64-bit integers as the language does: beside integers, and beside whole numbers.
+/// Whether the runtime computes with 64-bit integers as the language does: it does beside integers and whole numbers.
 fn is_exact(op: BinaryOp, a: &Value, b: &Value) -> bool {
     let wide = |v: &Value| v.class() == Class::Int64;
     let near = |v: &Value| {
@@ -164,7 +164,7 @@ fn is_exact(op: BinaryOp, a: &Value, b: &Value) -> bool {
     !(wide(a) || wide(b)) || near(a) && near(b) && !powers
 }
 
-/// Records an elementwise operator; `None` where the host has to compute it.
+/// Records an elementwise operator; `None` if the host has to compute it.
 ///
 /// # Errors
 /// Faults of the operands; NaN as a truth value.
@@ -202,22 +202,22 @@ pub(crate) fn elementwise(env: &Env, op: BinaryOp, a: &Value, b: &Value, class: 
     }
 }
 
-/// In which classes the operands of an arithmetic op meet.
+/// Returns the classes in which the operands of an arithmetic op are lifted.
 pub(crate) fn arithmetic_classes(a: &Value, b: &Value, class: Class) -> (Class, Class) {
     if !class.is_integer() {
         return (class, class);
     }
-    // An integer array beside a float array computes in double.
+    // An integer array beside a float array is computed in double.
     let floats = |v: &Value| v.class().is_float() && number(v).is_none();
     if floats(a) || floats(b) {
         return (Class::Double, Class::Double);
     }
-    // Chars are whole numbers that every integer class but int8 holds.
+    // Chars are whole numbers that fit into every integer class except int8.
     let own = |v: &Value| if v.class().dtype().is_some() { v.class() } else { class };
     (own(a), own(b))
 }
 
-/// In which classes operands are compared.
+/// Returns the classes in which operands are compared.
 fn compared_classes(a: &Value, b: &Value) -> (Class, Class) {
     let (p, q) = (a.class(), b.class());
     let single = (p == Class::Single || q == Class::Single) && !p.is_integer() && !q.is_integer();
@@ -257,7 +257,7 @@ enum Truth {
     Array(Array),
 }
 
-/// A value as truth values, and whether reading them may fail because one is NaN.
+/// Returns a value as truth values, and whether reading them may fail because one is NaN.
 fn truths(env: &Env, value: &Value) -> Flow<(Truth, bool)> {
     if let Some(x) = number(value) {
         return if x.is_nan() { Err(nan_is_no_truth()) } else { Ok((Truth::Known(x != 0.0), false)) };
@@ -268,7 +268,7 @@ fn truths(env: &Env, value: &Value) -> Flow<(Truth, bool)> {
         return Ok((Truth::Array(array), false));
     }
     if let Value::Tensor(t) = value {
-        // Host values are known.
+        // Host values are checked at once.
         return if t.data.has_nan() { Err(nan_is_no_truth()) } else { Ok((Truth::Array(array), false)) };
     }
     let truth = array.cast_to(tidemill::DType::Bool);
@@ -276,13 +276,13 @@ fn truths(env: &Env, value: &Value) -> Flow<(Truth, bool)> {
     Ok((Truth::Array(guarded(&truth, TRUTH, &sound, "invalid conversion from NaN to logical")), true))
 }
 
-/// The array, good only where `condition` holds: what reads it fails where it does not, naming `op` and saying
-/// `message`. Nothing waits for the answer.
+/// Returns the array with a check: where `condition` is false, reading it fails with an error of `op` and `message`.
+/// Nothing waits for the condition.
 pub fn guarded(array: &Array, op: &'static str, condition: &Array, message: &str) -> Array {
     array.ensure_for(op, condition, message)
 }
 
-/// `a .^ b`. A negative base with a fractional exponent is a fault of the data.
+/// Records `a .^ b`. A negative base with a fractional exponent makes the array faulty.
 fn power(env: &Env, a: &Value, b: &Value, class: Class) -> Flow<Value> {
     let pair = Pair::of(env, a, b, arithmetic_classes(a, b, class))?;
     let whole = |y: f64| y.trunc() == y;
@@ -298,7 +298,7 @@ fn power(env: &Env, a: &Value, b: &Value, class: Class) -> Flow<Value> {
         Pair::Left(x, -1.0) => (1.0 / x, false),
         // A sum would lose the sign of -0.
         Pair::Left(x, 1.0) => (x * 1.0, false),
-        // The magnitude makes the root of -0 a positive zero, as a power's is.
+        // The magnitude makes the root of -0 a positive zero, as a power gives.
         Pair::Left(x, 0.5) => (guard(x.abs().sqrt(), &!x.lt(0.0)), true),
         Pair::Left(x, y) if whole(*y) => (x.pow(*y), false),
         Pair::Left(x, y) => (guard(x.pow(*y), &!x.lt(0.0)), true),
@@ -310,7 +310,7 @@ fn power(env: &Env, a: &Value, b: &Value, class: Class) -> Flow<Value> {
     record(env, array, class, pinned, may_fault || inherited)
 }
 
-/// Whether a power of values in host memory may be complex: the host computes it then.
+/// Whether a power of values in host memory may be complex. Then the host computes it.
 fn power_leaves(a: &Value, b: &Value) -> bool {
     let any = |v: &Value, test: fn(f64) -> bool| match v {
         Value::Lazy(_) => None,
@@ -345,13 +345,13 @@ pub(crate) fn unary(env: &Env, op: UnaryOp, a: &Arc<Lazy>) -> Flow<Value> {
     }
 }
 
-/// Whether an operand of a matrix product lies on the runtime or makes a big result.
+/// Records a matrix product.
 pub(crate) fn multiply(env: &Env, a: &Value, b: &Value, class: Class) -> Flow<Value> {
     let array = lift(env, a, class)?.matmul(&lift(env, b, class)?);
     record_from(env, array, class, &[a, b])
 }
 
-/// An array in another class.
+/// Converts an array to another class.
 ///
 /// # Errors
 /// Faults of the array.

@@ -1,5 +1,5 @@
-//! Products, quotients and powers of matrices in host memory: small products by plain loops, others as the host device
-//! makes them.
+//! Products, quotients and powers of matrices in host memory. Small products are computed by plain loops, and others as
+//! on the host device.
 //!
 //! Singles are computed in double and rounded at the end. Must hold: MATMUL-1, the bound of products, for doubles.
 
@@ -17,11 +17,11 @@ use faer::{Mat, MatRef};
 use num_complex::Complex64;
 use tidemill::frontend;
 
-/// Products with at most so many multiplications, and so many terms a sum, are plain loops.
+/// Products with at most this many multiplications, and this many terms in a sum, are plain loops.
 const SMALL: usize = 8 * 8 * 8;
 const TERMS_SMALL: usize = 16;
 
-/// The two extents of a matrix; further dimensions are folded into the columns, as messages show them.
+/// Returns the two extents of each matrix. Further dimensions are folded into the columns, as messages show them.
 fn matrix_dims(what: BinaryOp, a: &[usize], b: &[usize]) -> Flow<((usize, usize), (usize, usize))> {
     let folded = |d: &[usize]| (d[0], d[1..].iter().product());
     let (left, right) = (folded(a), folded(b));
@@ -31,13 +31,13 @@ fn matrix_dims(what: BinaryOp, a: &[usize], b: &[usize]) -> Flow<((usize, usize)
     Ok((left, right))
 }
 
-/// Checks that classes multiply as matrices; gives the result's class. Integers never do.
+/// Checks that the classes can be multiplied as matrices, which integers cannot, and returns the result's class.
 pub(crate) fn matrix_class(op: BinaryOp, a: &Value, b: &Value) -> Flow<Class> {
     let class = host::result_class(op, a, b)?;
     if class.is_integer() { undefined(op, a, b) } else { Ok(class) }
 }
 
-/// The product of two matrices, neither a scalar.
+/// Multiplies two matrices, neither of which is a scalar.
 ///
 /// # Errors
 /// Shapes that do not fit.
@@ -58,7 +58,7 @@ pub(crate) fn multiply(env: &Env, a: &Host<'_>, b: &Host<'_>, class: Class) -> F
     Ok(Value::tensor(Tensor::new(dims, in_class(class, out))))
 }
 
-/// A product, column-major.
+/// Returns a product, column-major.
 fn product(a: &[f64], b: &[f64], (m, k, n): (usize, usize, usize)) -> Vec<f64> {
     if is_small(m, k, n) {
         plain(a, b, (m, k, n), 0.0, |s, x, y| s + x * y)
@@ -67,13 +67,13 @@ fn product(a: &[f64], b: &[f64], (m, k, n): (usize, usize, usize)) -> Vec<f64> {
     }
 }
 
-/// A product of complex numbers, column-major. A part of it is a product of reals: of the left factor's parts, side by
-/// side, with those of the right one.
+/// Returns a product of complex matrices, column-major. Each part of it is a real product: the parts of the left
+/// factor, side by side, times those of the right factor.
 fn complex_product(a: &[Complex64], b: &[Complex64], (m, k, n): (usize, usize, usize)) -> Vec<Complex64> {
     if is_small(m, k, n) {
         return plain(a, b, (m, k, n), c(0.0, 0.0), |s, x, y| s + complex::mul(x, y));
     }
-    // Terms 2p and 2p + 1 are of the parts of term p.
+    // Terms 2p and 2p + 1 come from the parts of term p.
     let left = |part: fn(Complex64) -> [f64; 2]| -> Vec<f64> {
         a.chunks_exact(m)
             .flat_map(|column| [0, 1].map(|at| column.iter().map(move |&z| part(z)[at])))
@@ -90,7 +90,7 @@ fn is_small(m: usize, k: usize, n: usize) -> bool {
     m * n * k == 0 || m * n * k <= SMALL && k <= TERMS_SMALL
 }
 
-/// A product whose terms are added one after the other.
+/// Returns a product whose terms are added one after the other.
 fn plain<T: Copy>(a: &[T], b: &[T], (m, k, n): (usize, usize, usize), zero: T, add: impl Fn(T, T, T) -> T) -> Vec<T> {
     let mut out = vec![zero; m * n];
     for (j, column) in out.chunks_exact_mut(m.max(1)).enumerate() {
@@ -104,8 +104,8 @@ fn plain<T: Copy>(a: &[T], b: &[T], (m, k, n): (usize, usize, usize), zero: T, a
     out
 }
 
-/// `a \ b` of matrices: a triangular or general system; where the matrix has more or fewer rows than columns, or is
-/// singular, the shortest of the best solutions.
+/// Does `a \ b` for matrices. A square matrix gives a triangular or general system. If it is not square, or is
+/// singular, the result is the shortest of the least-squares solutions.
 ///
 /// # Errors
 /// Shapes that do not fit.
@@ -126,7 +126,7 @@ pub(crate) fn left_divide(env: &mut Env, a: &Host<'_>, b: &Host<'_>, class: Clas
     Ok(Value::tensor(Tensor::new(Dims::new(&[k, n]), in_class(class, out))))
 }
 
-/// `a / b`, which is `(b' \ a')'`.
+/// Does `a / b`, which is `(b' \ a')'`.
 ///
 /// # Errors
 /// Shapes that do not fit.
@@ -135,7 +135,7 @@ pub(crate) fn right_divide(env: &mut Env, a: &Value, b: &Value, class: Class) ->
     if k != n {
         return nonconformant("operator /", &[m, k], &[l, n]);
     }
-    // Host values are turned over: what is recorded here would have to be awaited, and recorded again (SCRIPT-2).
+    // Host values are transposed. A recorded transpose would have to be awaited, and recorded again (SCRIPT-2).
     let (a, b) = (Value::Tensor(env.host(a)?), Value::Tensor(env.host(b)?));
     let (left, right) = (super::transpose(env, &b, true)?, super::transpose(env, &a, true)?);
     let solved = {
@@ -145,7 +145,7 @@ pub(crate) fn right_divide(env: &mut Env, a: &Value, b: &Value, class: Class) ->
     super::transpose(env, &solved, true)
 }
 
-/// Numbers that systems are solved in.
+/// The number types in which systems are solved.
 pub(crate) trait Number: ComplexField<Real = f64> + Copy {
     /// The magnitude.
     fn size(self) -> f64;
@@ -155,32 +155,33 @@ pub(crate) trait Number: ComplexField<Real = f64> + Copy {
     fn real(x: f64) -> Self;
     /// Its real part.
     fn real_part(self) -> f64;
-    /// The number over 0.
+    /// Divides the number by 0.
     fn over_zero(self) -> Self;
-    /// The number times a real one, part by part.
+    /// Multiplies each part of the number by a real number.
     fn scaled(self, by: f64) -> Self;
-    /// The factor that makes an element of an upper triangular factor's diagonal real, with the sign that LAPACK's
-    /// reflections give it, and what becomes of the element. The last row of a square matrix is not reflected.
+    /// Returns the factor that makes a diagonal element of an upper triangular factor real, with the sign of LAPACK's
+    /// reflections, and the resulting element. The last row of a square matrix is not reflected.
     fn turn(element: Self, last: bool) -> (Self, Self);
-    /// The inverse of a small matrix in Octave's order of additions, if there is such a way.
+    /// Inverts a small matrix with additions in Octave's order, if that is implemented.
     fn small_inverse(_: &[Self], _: usize) -> Option<Vec<Self>> {
         None
     }
-    /// The solutions of small systems, likewise, where nothing has to be said about them.
+    /// Solves small systems in the same order, if they need no warning.
     fn small_sound(_: MatRef<'_, Self>, _: MatRef<'_, Self>) -> Option<Vec<Self>>
     where
         Self: Sized,
     {
         None
     }
-    /// The factors of a small matrix, likewise: unit lower and upper triangle in one, and the order of the rows.
+    /// Factors a small matrix in the same order: the unit lower and the upper triangle in one matrix, and the order of
+    /// the rows.
     fn small_factors(_: MatRef<'_, Self>) -> Option<(Vec<Self>, Vec<usize>)>
     where
         Self: Sized,
     {
         None
     }
-    /// The solutions of small systems, likewise.
+    /// Solves small systems in the same order.
     fn small_solve(_: &[Self], _: usize, _: &[Self]) -> Option<Vec<Self>> {
         None
     }
@@ -267,7 +268,7 @@ pub(crate) fn norm_1<T: Number>(a: MatRef<'_, T>) -> f64 {
     (0..a.ncols()).map(column).fold(0.0, |most, sum| if sum > most || sum.is_nan() { sum } else { most })
 }
 
-/// `a ^ b`, one of them a matrix.
+/// Does `a ^ b`, where one operand is a matrix.
 ///
 /// # Errors
 /// Matrices that are not square; two matrices.
@@ -313,7 +314,7 @@ pub(crate) fn power(env: &mut Env, a: &Value, b: &Value) -> Flow<Value> {
     Ok(from_complex(out, n, class, false))
 }
 
-/// A complex matrix as a value; its imaginary parts are dropped where they can only be rounding.
+/// Makes a value of a complex matrix. If `real`, its imaginary parts can only be rounding errors, and are dropped.
 fn from_complex(out: Vec<Complex64>, n: usize, class: Class, real: bool) -> Value {
     let dims = Dims::new(&[n, n]);
     if real {
@@ -322,7 +323,7 @@ fn from_complex(out: Vec<Complex64>, n: usize, class: Class, real: bool) -> Valu
     Value::tensor(Tensor::new(dims, complex_in_class(class, out)))
 }
 
-/// A function of a matrix, by its eigenvalues and eigenvectors.
+/// Computes a function of a matrix by its eigenvalues and eigenvectors.
 fn by_eigenvalues(a: &[Complex64], n: usize, complex: bool, f: impl Fn(Complex64) -> Complex64) -> Vec<Complex64> {
     let undefined = || vec![c(f64::NAN, f64::NAN); n * n];
     if a.iter().any(|z| !z.re.is_finite() || !z.im.is_finite()) {
@@ -340,12 +341,12 @@ fn by_eigenvalues(a: &[Complex64], n: usize, complex: bool, f: impl Fn(Complex64
     let Ok(eigen) = eigen else { return undefined() };
     let (u, s) = (eigen.U(), eigen.S().column_vector());
     let scaled = Mat::from_fn(n, n, |i, j| u[(i, j)] * f(s[j]));
-    // scaled / u, by a system with the transposes.
+    // This computes scaled / u by a system with the transposes.
     let lu = u.transpose().partial_piv_lu();
     column_major(lu.solve(scaled.transpose()).as_ref().transpose())
 }
 
-/// A whole power, by repeated squaring; of the inverse where it is negative.
+/// Computes an integer power by repeated squaring, of the inverse if the exponent is negative.
 fn whole_power(env: &mut Env, a: &Host<'_>, exponent: i32, n: usize, class: Class) -> Flow<Value> {
     let dims = Dims::new(&[n, n]);
     if exponent == 0 {

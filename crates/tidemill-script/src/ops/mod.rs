@@ -1,13 +1,13 @@
 //! Operators and elementwise work on values: class rules, expansion, host loops, and recording on the runtime.
 //!
-//! Which side computes: if an operand is an array of the runtime, or the result has more elements than
-//! `Options::host_elements_max` and its class is one of the runtime's, the op is recorded there; else it is computed
-//! here at once. Operators on two numbers never leave the top of [`binary`].
+//! Where an op is computed: if an operand is an array of the runtime, or if the result has more elements than
+//! `Options::host_elements_max` and the runtime has its class, the op is recorded there. Otherwise it is computed here
+//! at once. Operators on two numbers are done at the top of [`binary`].
 //!
-//! How to read: `operand` is what is computed on, `expand` how two operands meet, `host` the operators in host
-//! memory (`wide` for 64-bit integers, `complex`, `power`), `lazy` the same recorded on the runtime; `linear` is
-//! matrices (`gauss` small real ones, `schur` eigenvalues, `svd` singular values, of small ones by `reflections`),
-//! `range` the colon.
+//! The files: `operand` has the operands, and `expand` combines two of them. `host` has the operators in host memory
+//! (with `wide` for 64-bit integers, `complex` and `power`), and `lazy` records them on the runtime. `linear` has
+//! matrices (with `gauss` for small real ones, `schur` for eigenvalues, `svd` for singular values, both by
+//! `reflections`), and `range` has the colon.
 
 pub mod complex;
 mod expand;
@@ -43,7 +43,7 @@ use super::value::tensor::map_data;
 use super::value::{CellArray, Class, Data, Dims, Form, Function, StructArray, Tensor, Value};
 use std::sync::Arc;
 
-/// An operator on two values.
+/// Applies an operator to two values.
 ///
 /// # Errors
 /// Classes that do not combine, shapes that do not fit, `NaN` as a truth value.
@@ -59,7 +59,7 @@ pub fn binary(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value> 
     Ok(if keeps_diagonal(op, a, b) { value.diagonal() } else { value })
 }
 
-/// Whether the result is a permutation matrix because of what the operands are.
+/// Whether the result is known to be a permutation matrix because the operands are.
 fn keeps_permutation(op: BinaryOp, a: &Value, b: &Value) -> bool {
     a.is_permutation()
         && match op {
@@ -69,12 +69,12 @@ fn keeps_permutation(op: BinaryOp, a: &Value, b: &Value) -> bool {
         }
 }
 
-/// Whether the result is a diagonal matrix because of what the operands are.
+/// Whether the result is known to be a diagonal matrix because the operands are.
 fn keeps_diagonal(op: BinaryOp, a: &Value, b: &Value) -> bool {
     if !a.is_diagonal() && !b.is_diagonal() {
         return false;
     }
-    // A single matrix stays diagonal beside singles, a double one beside all others.
+    // A single matrix stays diagonal beside singles, and a double one beside all other classes.
     let single = |v: &Value| v.class() == Class::Single;
     let number = |v: &Value| v.is_scalar() && !v.class().is_integer();
     match (a.is_diagonal(), b.is_diagonal()) {
@@ -87,7 +87,7 @@ fn keeps_diagonal(op: BinaryOp, a: &Value, b: &Value) -> bool {
     }
 }
 
-/// An operator on two numbers; `None` where the result is complex or an error.
+/// Applies an operator to two numbers; `None` if the result is complex or an error.
 #[inline(always)]
 fn numbers(op: BinaryOp, x: f64, y: f64) -> Option<Value> {
     Some(match op {
@@ -150,7 +150,7 @@ fn general(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value> {
     elementwise(env, op, a, b)
 }
 
-/// Whether two handles call the same.
+/// Whether two handles call the same function.
 pub(crate) fn same_function(f: &Arc<Function>, g: &Arc<Function>) -> bool {
     match (&**f, &**g) {
         (Function::Named(f, _), Function::Named(g, _)) => f == g,
@@ -162,7 +162,7 @@ pub(crate) fn same_function(f: &Arc<Function>, g: &Arc<Function>) -> bool {
     }
 }
 
-/// An operator element by element; a matrix operator with a scalar operand is one.
+/// Applies an operator element by element. A matrix operator with a scalar operand is such an operator.
 fn elementwise(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value> {
     let class = host::result_class(op, a, b)?;
     let op = match op {
@@ -172,7 +172,7 @@ fn elementwise(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value>
         BinaryOp::MatPow => BinaryOp::Pow,
         other => other,
     };
-    // Small arrays of one size, or beside a number, need no more questions.
+    // This is the short way for small arrays of one size, or beside a number.
     let small = |t: &Tensor| t.len() <= env.options.host_elements_max;
     match (a, b) {
         (Value::Tensor(x), Value::Tensor(y)) if x.dims == y.dims && small(x) => {
@@ -192,13 +192,13 @@ fn elementwise(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value>
     {
         return Ok(value);
     }
-    // What is computed by way of wider numbers is computed in blocks.
+    // Large results that need wider numbers are computed in blocks, so only the result's memory is checked.
     env.check_host(&dims, class.bytes() * (1 + usize::from(a.is_complex() || b.is_complex())))?;
     let (x, y) = Host::pair(env, a, b)?;
     host::elementwise(op, &x, &y, class, dims)
 }
 
-/// The product of two matrices.
+/// Multiplies two matrices.
 fn product(env: &mut Env, a: &Value, b: &Value) -> Flow<Value> {
     let class = linear::matrix_class(BinaryOp::MatMul, a, b)?;
     let (left, right) = (a.dims(), b.dims());
@@ -214,7 +214,7 @@ fn product(env: &mut Env, a: &Value, b: &Value) -> Flow<Value> {
     linear::multiply(env, &x, &y, class)
 }
 
-/// A prefix operator.
+/// Applies a prefix operator.
 ///
 /// # Errors
 /// Classes that it does not take.
@@ -229,7 +229,7 @@ pub fn unary(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
     }
 }
 
-/// Refuses so many elements of a class on the host where no memory holds them.
+/// Returns an error if the host has no memory for this many elements of a class.
 fn room(env: &Env, elements: usize, class: Class, is_complex: bool) -> Flow<()> {
     env.check_host(&[elements], class.bytes() * (1 + usize::from(is_complex)))
 }
@@ -266,7 +266,7 @@ fn prefix(env: &mut Env, op: UnaryOp, a: &Value) -> Flow<Value> {
     Ok(if op == UnaryOp::Minus && a.is_diagonal() { value.diagonal() } else { value })
 }
 
-/// A prefix operator of elements, in a class.
+/// Applies a prefix operator to elements of a class.
 fn negated(op: UnaryOp, elements: Elements<'_>, class: Class) -> Flow<Data> {
     Ok(match (op, elements) {
         (UnaryOp::Not, elements) => match elements.truths() {
@@ -284,7 +284,7 @@ fn negated(op: UnaryOp, elements: Elements<'_>, class: Class) -> Flow<Data> {
     })
 }
 
-/// A matrix's transpose, of any class.
+/// Transposes a matrix of any class.
 ///
 /// # Errors
 /// More than two dimensions.
@@ -338,7 +338,7 @@ fn transposed<T: Clone>(v: &[T], rows: usize, columns: usize) -> Vec<T> {
     out
 }
 
-/// `start:step:stop`, a row; long ones are recorded on the runtime.
+/// Makes the row `start:step:stop`. A long one is recorded on the runtime.
 ///
 /// # Errors
 /// Operands that are not real numbers.
@@ -367,7 +367,7 @@ pub fn truth(env: &mut Env, value: &Value) -> Flow<bool> {
     }
 }
 
-/// A numeric, char or logical value in another class: saturating, rounding half away from zero.
+/// Converts a numeric, char or logical value to another class: saturating, rounding half away from zero.
 ///
 /// # Errors
 /// Classes that do not convert; `logical(NaN)`; complex to integer.

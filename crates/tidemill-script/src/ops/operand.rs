@@ -1,8 +1,9 @@
-//! Operands in host memory, borrowed from their values, and what classes and messages say of them.
+//! Operands in host memory, borrowed from their values, and the rules and messages about their classes.
 //!
-//! Must hold: every class but the 64-bit integers is computed in f64 (complex in pairs of them) and rounded to its
-//! class at the end, which gives what the class's own arithmetic gives: sums, products and quotients of at most 32-bit
-//! integers and of singles are exact enough in f64 that the second rounding changes nothing.
+//! Must hold: all classes except the 64-bit integers are computed in f64 (complex numbers in pairs of f64) and rounded
+//! to their class at the end. This gives the same results as the class's own arithmetic: for sums, products and
+//! quotients of singles and of integers of at most 32 bits, f64 is exact enough that the second rounding changes
+//! nothing.
 
 use crate::env::Env;
 use crate::error::{Flow, Stop, fail_id};
@@ -36,7 +37,7 @@ pub(crate) enum Elements<'a> {
 }
 
 impl<'v> Host<'v> {
-    /// The host side of a value.
+    /// Borrows the host array of a value.
     ///
     /// # Errors
     /// As [`Env::host`].
@@ -49,7 +50,7 @@ impl<'v> Host<'v> {
         })
     }
 
-    /// Both host sides, asked for together.
+    /// Borrows the host arrays of both values, which are asked for together.
     ///
     /// # Errors
     /// As [`Env::host`].
@@ -108,7 +109,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The elements as doubles (real parts); 64-bit integers round.
+    /// Returns the elements as doubles (real parts); 64-bit integers are rounded.
     pub fn reals(self) -> Cow<'a, [f64]> {
         match self {
             Elements::Number(x) => Cow::Borrowed(std::slice::from_ref(x)),
@@ -117,7 +118,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// As [`Elements::reals`], doubles rounded to singles first if `class` is single.
+    /// Does the same as [`Elements::reals`]. If `class` is single, doubles are rounded to singles first.
     pub fn reals_in(self, class: Class) -> Cow<'a, [f64]> {
         let reals = self.reals();
         if class == Class::Single && self.class() == Class::Double {
@@ -126,7 +127,7 @@ impl<'a> Elements<'a> {
         reals
     }
 
-    /// The elements as complex doubles, rounded as in [`Elements::reals_in`].
+    /// Returns the elements as complex doubles, rounded as in [`Elements::reals_in`].
     pub fn complexes_in(self, class: Class) -> Cow<'a, [Complex64]> {
         match self {
             Elements::Data(Data::C64(v)) if class != Class::Single => Cow::Borrowed(v),
@@ -136,7 +137,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The elements as integers, exactly; floats round half away from zero.
+    /// Returns the elements as exact integers; floats are rounded half away from zero.
     pub fn integers(self) -> Vec<i128> {
         match self {
             Elements::Data(Data::I64(v)) => v.iter().map(|&x| x as i128).collect(),
@@ -145,7 +146,7 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// Whether each element counts as true; `None` if one is NaN.
+    /// Returns whether each element is true; `None` if one is NaN.
     pub fn truths(self) -> Option<Cow<'a, [bool]>> {
         Some(match self {
             Elements::Truth(x) => Cow::Borrowed(std::slice::from_ref(x)),
@@ -172,7 +173,7 @@ pub(crate) fn narrow(z: Complex64) -> Complex32 {
     Complex32::new(z.re as f32, z.im as f32)
 }
 
-/// Data as doubles (real parts).
+/// Returns data as doubles (real parts).
 pub(crate) fn reals(data: &Data) -> Cow<'_, [f64]> {
     fn all<T: Copy>(v: &[T], f: impl Fn(T) -> f64) -> Cow<'_, [f64]> {
         Cow::Owned(v.iter().map(|&x| f(x)).collect())
@@ -194,8 +195,8 @@ pub(crate) fn reals(data: &Data) -> Cow<'_, [f64]> {
     }
 }
 
-/// Doubles in a class: singles round, integers round half away from zero and saturate (NaN becomes 0), logicals ask
-/// for "not zero", chars take the low byte.
+/// Converts doubles to a class: singles are rounded, integers are rounded half away from zero and saturated (NaN
+/// becomes 0), logicals are true unless zero, and chars take the low byte.
 pub(crate) fn in_class(class: Class, x: Vec<f64>) -> Data {
     fn all<T>(x: Vec<f64>, f: impl Fn(f64) -> T) -> Vec<T> {
         x.into_iter().map(f).collect()
@@ -224,7 +225,7 @@ pub(crate) fn complex_in_class(class: Class, z: Vec<Complex64>) -> Data {
     }
 }
 
-/// Integers in a 64-bit class, saturated.
+/// Converts integers to a 64-bit class, saturated.
 pub(crate) fn in_wide_class(class: Class, x: impl Iterator<Item = i128>) -> Data {
     match class {
         Class::Int64 => Data::I64(x.map(|x| x.clamp(i64::MIN as i128, i64::MAX as i128) as i64).collect()),
@@ -232,12 +233,12 @@ pub(crate) fn in_wide_class(class: Class, x: impl Iterator<Item = i128>) -> Data
     }
 }
 
-/// Whether it is one of the classes whose values f64 does not hold.
+/// Whether f64 cannot hold all values of the class.
 pub(crate) fn is_wide(class: Class) -> bool {
     matches!(class, Class::Int64 | Class::Uint64)
 }
 
-/// The class of a sum or product; `None` for classes that do not mix.
+/// Returns the class of a sum or product; `None` for classes that do not mix.
 pub(crate) fn arithmetic_class(a: Class, b: Class) -> Option<Class> {
     match (a.is_integer(), b.is_integer()) {
         (true, true) if a == b => Some(a),
@@ -249,8 +250,8 @@ pub(crate) fn arithmetic_class(a: Class, b: Class) -> Option<Class> {
     }
 }
 
-/// The type of a value as messages of Octave name it; `in_pair` for an operand of a binary operator, which counts as
-/// the number that it stands for.
+/// Returns a value's type as Octave's messages name it. With `in_pair`, the value is an operand of a binary operator,
+/// and is named like the number that it stands for.
 pub(crate) fn type_name(value: &Value, in_pair: bool) -> Cow<'static, str> {
     let scalar = value.is_scalar();
     let pick = |one: &'static str, many: &'static str| Cow::Borrowed(if scalar { one } else { many });
@@ -278,13 +279,13 @@ pub(crate) fn type_name(value: &Value, in_pair: bool) -> Cow<'static, str> {
     }
 }
 
-/// Operands that do not fit each other.
+/// Returns the error for operands whose shapes do not fit.
 pub(crate) fn nonconformant<T>(what: &str, a: &[usize], b: &[usize]) -> Flow<T> {
     let (a, b) = (Dims::new(a), Dims::new(b));
     fail_id!("Octave:nonconformant-args", "{what}: nonconformant arguments (op1 is {a}, op2 is {b})")
 }
 
-/// What a NaN is as a truth value.
+/// Returns the error for NaN as a truth value.
 pub(crate) fn nan_is_no_truth() -> Stop {
     crate::error::ScriptError::new("invalid conversion from NaN to logical").into()
 }

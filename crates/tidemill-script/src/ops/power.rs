@@ -1,5 +1,5 @@
-//! Elementwise powers in host memory: whole exponents are exact where the class allows, a negative base with a
-//! fractional exponent makes the result complex, integers saturate.
+//! Elementwise powers in host memory. Whole exponents are exact if the class allows it, a negative base with a
+//! fractional exponent makes the result complex, and integers saturate.
 
 use super::complex::{self, c};
 use super::expand::{Side, zip};
@@ -8,7 +8,7 @@ use super::wide;
 use crate::value::{Class, Data, Dims};
 use num_complex::Complex64;
 
-/// Two doubles, where the result is real.
+/// Returns the power of two doubles, if the result is real.
 #[inline]
 pub(crate) fn scalars(x: f64, y: f64) -> Option<f64> {
     if y == 2.0 {
@@ -17,7 +17,7 @@ pub(crate) fn scalars(x: f64, y: f64) -> Option<f64> {
     (x >= 0.0 || x.is_nan() || y.trunc() == y && y.is_finite()).then(|| x.powf(y))
 }
 
-/// `a .^ b` of operands whose class and dimensions are known to be right.
+/// Does `a .^ b` for operands whose class and dimensions were checked.
 pub(crate) fn elementwise(a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Data {
     if class.is_integer() {
         return of_integers(a, b, class, dims);
@@ -28,7 +28,7 @@ pub(crate) fn elementwise(a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims)
     let (x, y) = (a.elements().reals_in(class), b.elements().reals_in(class));
     let (x, y) = (Side { data: &x[..], dims: a.dims() }, Side { data: &y[..], dims: b.dims() });
     if let [n] = *y.data {
-        // Products, where they are what a whole power means.
+        // These whole powers are defined as products.
         if n == 2.0 {
             return in_class(class, x.data.iter().map(|&x| x * x).collect());
         }
@@ -53,7 +53,7 @@ fn is_whole(y: f64) -> bool {
 
 fn of_complex(a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Data {
     let (real_base, real_exponent) = (!a.is_complex(), !b.is_complex());
-    // Beside a scalar, whole exponents are products.
+    // Beside a scalar, whole exponents are computed as products.
     let products = a.len() == 1 || b.len() == 1;
     let (x, y) = (a.elements().complexes_in(class), b.elements().complexes_in(class));
     let (x, y) = (Side { data: &x[..], dims: a.dims() }, Side { data: &y[..], dims: b.dims() });
@@ -80,7 +80,7 @@ fn of_integers(a: &Host<'_>, b: &Host<'_>, class: Class, dims: &Dims) -> Data {
         let (x, y) = (a.elements().reals(), b.elements().reals());
         let (x, y) = (Side { data: &x[..], dims: a.dims() }, Side { data: &y[..], dims: b.dims() });
         let power = |x: f64, y: f64| {
-            // Between integers, a negative power is a whole number or none.
+            // Between integers, a negative power is a whole number (1 or -1), or zero.
             if both && y < 0.0 { wide::power(x as i128, y as i128) as f64 } else { x.powf(y) }
         };
         return in_class(class, zip(x, y, dims, power));

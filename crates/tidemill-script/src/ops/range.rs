@@ -1,7 +1,7 @@
 //! Ranges: `start:step:stop`.
 //!
-//! Must hold: the last element is the stop where it is within rounding of it, and elements of the second half are
-//! counted from the end, so that a range is as symmetric as its limits.
+//! Must hold: the last element is the stop if it is equal to it up to rounding. Elements of the second half are counted
+//! from the end, so that a range is as symmetric as its limits.
 
 use super::lazy;
 use crate::env::Env;
@@ -15,11 +15,11 @@ pub(crate) struct Span {
     step: f64,
     last: f64,
     steps: usize,
-    /// Whether all elements are whole numbers, but for the last.
+    /// Whether all elements except the last are whole numbers.
     is_whole: bool,
 }
 
-/// What a range's limits say of its length.
+/// The outcome of comparing a range's limits.
 enum Length {
     Empty,
     Nan,
@@ -57,7 +57,7 @@ impl Span {
         }
         let mut last = start + count * step;
         if last == stop {
-            // Of two zeros, the one that was written.
+            // For a zero, this is the one that was written, with its sign.
             last = stop;
         } else if !whole {
             let tolerance = 2.0 * epsilon * start.abs().max(stop.abs());
@@ -68,10 +68,10 @@ impl Span {
         Ok(Length::Steps(Span { first: start, step, last, steps: count.max(0.0) as usize, is_whole: whole }))
     }
 
-    /// What a loop runs over, which may have no end; `None` where that is nothing.
+    /// Returns the range that a loop runs over, which may be endless; `None` if it is empty.
     ///
     /// # Errors
-    /// Ranges of more elements than are counted.
+    /// Ranges with too many elements to count.
     pub(crate) fn looped(start: f64, step: f64, stop: f64) -> Flow<Option<Span>> {
         let is_endless = (start.is_infinite() || stop.is_infinite()) && step.is_finite() && (stop - start) * step > 0.0;
         if is_endless {
@@ -84,7 +84,7 @@ impl Span {
         })
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub(crate) fn count(&self) -> usize {
         self.steps + 1
     }
@@ -94,7 +94,7 @@ impl Span {
         let count = self.count();
         let mut values = Vec::with_capacity(count);
         match i32::try_from(count) {
-            // The most frequent ranges, without a question an element; the first may be -0.
+            // The most frequent ranges are made without a test for each element. The first element may be -0.
             Ok(count) if self.is_whole => {
                 values.push(self.first);
                 values.extend((1..count).map(|i| self.first + f64::from(i) * self.step));
@@ -107,7 +107,7 @@ impl Span {
         values
     }
 
-    /// An element.
+    /// Returns an element.
     #[inline]
     pub(crate) fn at(&self, i: usize) -> f64 {
         let n = self.steps;
@@ -130,7 +130,8 @@ impl Span {
     }
 }
 
-/// The steps of a range of whole numbers: a limit that is within rounding of the next number reaches it.
+/// Returns the number of steps of a range of whole numbers. A limit that is only a rounding error short of the next
+/// number reaches it.
 fn whole_steps(steps: f64) -> f64 {
     let next = steps.ceil();
     if next - steps <= 3.0 * f64::EPSILON * next.abs() { next } else { steps.floor() }
@@ -171,7 +172,7 @@ fn limit(env: &mut Env, value: &Value) -> Flow<Limit> {
     Ok(Limit { value, exact, class, empty: false })
 }
 
-/// `start:step:stop`.
+/// Makes `start:step:stop`.
 ///
 /// # Errors
 /// Operands that are not real numbers, integer classes that do not mix, ranges without end.
@@ -218,15 +219,15 @@ fn empty(class: Class) -> Value {
     Value::tensor(Tensor::zeros(class, Dims::new(&[1, 0])))
 }
 
-/// A long range, on the runtime: the same elements by the same formulas.
+/// Records a long range on the runtime: the same elements by the same formulas.
 fn recorded(env: &mut Env, span: Span, class: Class) -> Flow<Value> {
     let n = span.steps;
     if span.is_whole && class == Class::Double {
         let array = env.session.arange(span.first, span.first + (n as f64 + 0.5) * span.step, span.step);
-        // The runtime's ranges begin at 0 where a script's begins at -0.
+        // A range of the runtime begins at 0 where a script's range begins at -0.
         let is_negative_zero = span.first == 0.0 && span.first.is_sign_negative();
         let array = if is_negative_zero { array.eq_to(0.0).select(-0.0, &array) } else { array };
-        // As an index it is a slice.
+        // As an index, this range is a slice.
         return Ok(Lazy::new(array, class, false, false)?.with_steps(span.first, span.step).value());
     }
     let index = env.session.arange(0.0f64, n as f64 + 0.5, 1.0);
@@ -239,7 +240,7 @@ fn recorded(env: &mut Env, span: Span, class: Class) -> Flow<Value> {
     };
     match class {
         Class::Single => lazy::record(env, array.cast::<f32>(), class, false, false),
-        // Using it as an index says which of its elements is no integer.
+        // Used as an index, this range reports which of its elements is no integer.
         _ => Ok(Lazy::new(array, class, false, false)?.with_steps(span.first, span.step).value()),
     }
 }
@@ -281,7 +282,7 @@ fn integers(env: &mut Env, class: Class, first: &Limit, by: &Limit, last: &Limit
     Ok(Value::tensor(Tensor::new(Dims::new(&[1, count]), data)))
 }
 
-/// A long range of integers on the runtime; `None` for classes that it lacks, and beyond what f64 counts.
+/// Records a long range of integers on the runtime; `None` for classes that it lacks, and beyond the integers of f64.
 fn recorded_integers(env: &Env, class: Class, start: i128, step: i128, count: usize) -> Option<tidemill::Array> {
     let dtype = class.dtype()?;
     let last = start + step * (count as i128 - 1);

@@ -1,18 +1,18 @@
 //! Reflections `1 - tau v v'` of the rows or the columns of small matrices.
 //!
 //! In: matrices whose columns lie side by side. Must hold: every sum is taken in the order of its elements, so that
-//! rounding, and with it the sign of what is next to nothing, is that of one loop over them; what is done at once are
-//! sums of several columns, or steps of several rows.
+//! rounding errors, and with them the signs of tiny results, are those of a single loop over the elements. Only sums of
+//! different columns, or steps of different rows, are computed at the same time.
 
 use faer::Mat;
 use multiversion::multiversion;
 use std::array::from_fn;
 use std::ops::Range;
 
-/// Sums that are taken at once.
+/// The number of sums that are computed at the same time.
 const STRANDS: usize = 8;
 
-/// A matrix whose columns are slices, counted from 0.
+/// A matrix whose columns are slices, numbered from 0.
 pub(super) trait Columns {
     fn column(&self, j: usize) -> &[f64];
     fn column_mut(&mut self, j: usize) -> &mut [f64];
@@ -28,22 +28,22 @@ impl Columns for Mat<f64> {
     }
 }
 
-/// How products are added.
+/// The way in which products are added.
 pub(super) trait Arithmetic {
-    /// What sums begin with.
+    /// The initial value of sums.
     const START: f64;
 
-    /// `sum` and the products of the elements of two slices.
+    /// Adds the products of the elements of two slices, for each column.
     fn dots(columns: [&[f64]; STRANDS], v: &[f64]) -> [f64; STRANDS];
 
     /// Adds a multiple of a slice of the same length.
     fn add(to: &mut [f64], by: f64, x: &[f64]);
 }
 
-/// Products are rounded once, together with the sum.
+/// The product and the sum are rounded once, together.
 pub(super) struct Fused;
 
-/// Products are rounded before they are added.
+/// The product is rounded before it is added.
 pub(super) struct Plain;
 
 impl Arithmetic for Fused {
@@ -59,7 +59,7 @@ impl Arithmetic for Fused {
 }
 
 impl Arithmetic for Plain {
-    // Nothing is added to it, not even to the sign of a zero.
+    // Adding to -0 changes nothing, not even the sign of a zero.
     const START: f64 = -0.0;
 
     fn dots(columns: [&[f64]; STRANDS], v: &[f64]) -> [f64; STRANDS] {
@@ -93,7 +93,7 @@ fn dots(columns: [&[f64]; STRANDS], v: &[f64], start: f64, add: impl Fn(f64, f64
     sums
 }
 
-/// Reflects the rows from `row` of these columns.
+/// Reflects the rows from `row` on of these columns.
 pub(super) fn reflect_rows<A: Arithmetic>(
     a: &mut impl Columns,
     row: usize,
@@ -106,7 +106,7 @@ pub(super) fn reflect_rows<A: Arithmetic>(
     }
     let rows = row..row + v.len();
     for first in columns.clone().step_by(STRANDS) {
-        // Where there are fewer, the last one several times.
+        // If there are fewer columns, the last one is taken several times.
         let along = A::dots(from_fn(|k| &a.column((first + k).min(columns.end - 1))[rows.clone()]), v);
         for (j, along) in (first..columns.end).zip(along) {
             A::add(&mut a.column_mut(j)[rows.clone()], -tau * along, v);
@@ -114,7 +114,7 @@ pub(super) fn reflect_rows<A: Arithmetic>(
     }
 }
 
-/// Reflects the columns from `column` of these rows.
+/// Reflects the columns from `column` on of these rows.
 pub(super) fn reflect_columns<A: Arithmetic>(
     a: &mut impl Columns,
     rows: Range<usize>,
@@ -139,7 +139,7 @@ pub(super) fn reflect_columns<A: Arithmetic>(
 mod tests {
     use super::*;
 
-    /// Both arithmetics, both ways, against a loop over the elements, bit by bit.
+    /// Compares both arithmetics, in both directions, with a loop over the elements, bit by bit.
     #[test]
     fn reflections_are_those_of_one_loop_over_the_elements() {
         fn check<A: Arithmetic>(add: impl Fn(f64, f64, f64) -> f64) {

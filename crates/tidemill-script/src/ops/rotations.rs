@@ -1,15 +1,15 @@
-//! Plane rotations, reflections and matrices of two by two: the steps of decompositions, as LAPACK takes them.
+//! Plane rotations, reflections, and matrices of two by two: the steps of decompositions, in LAPACK's order.
 
 use faer::{ColMut, Mat};
 
-/// A matrix of extreme numbers times a power of two, so that their squares neither overflow nor vanish (LAPACK scales
-/// for the same reason), and that power; `None` of an ordinary one.
+/// Returns a matrix of extreme numbers multiplied by a power of two, so that their squares neither overflow nor vanish
+/// (LAPACK scales for the same reason), and that power; `None` if the numbers are not extreme.
 pub(crate) fn tamed(a: &Mat<f64>) -> Option<(Mat<f64>, f64)> {
     let most = (0..a.ncols()).flat_map(|j| (0..a.nrows()).map(move |i| a[(i, j)].abs())).fold(0.0, f64::max);
     if most == 0.0 || !most.is_finite() || (1e-140..=1e140).contains(&most) {
         return None;
     }
-    // Of subnormals the power itself would overflow.
+    // For subnormal numbers, the power itself would overflow.
     let by = 2f64.powi(-(most.log2() as i32).clamp(-1000, 1000));
     Some((Mat::from_fn(a.nrows(), a.ncols(), |i, j| a[(i, j)] * by), by))
 }
@@ -28,7 +28,7 @@ impl Rotation {
         Rotation { c: self.c, s: -self.s }
     }
 
-    /// Turns column `j` and the one behind it.
+    /// Rotates column `j` and the next one.
     pub fn columns(self, a: &mut Mat<f64>, j: usize) {
         let (p, q) = two_columns(a, j, j + 1);
         for (x, y) in p.iter_mut().zip(q) {
@@ -37,7 +37,7 @@ impl Rotation {
     }
 }
 
-/// Two columns, the first of which comes first in the matrix.
+/// Returns two columns; the first one comes first in the matrix.
 fn two_columns(a: &mut Mat<f64>, p: usize, q: usize) -> (&mut [f64], &mut [f64]) {
     fn slice(column: ColMut<'_, f64>) -> &mut [f64] {
         column.try_as_col_major_mut().map(|column| column.as_slice_mut()).unwrap_or_default()
@@ -51,7 +51,7 @@ pub(super) fn swap_columns(a: &mut Mat<f64>, p: usize, q: usize) {
     p.swap_with_slice(q);
 }
 
-/// Rotations of neighbours, in the order in which they were made, from column `first`.
+/// Rotations of neighbouring columns, in the order in which they were made, from column `first` on.
 pub(super) struct Sweep {
     first: usize,
     turns: Vec<Rotation>,
@@ -66,19 +66,19 @@ impl Sweep {
         self.turns.push(turn);
     }
 
-    /// From the first columns to the last ones.
+    /// Applies them from the first columns to the last.
     pub fn forward(&self, a: &mut Mat<f64>) {
         self.turns.iter().enumerate().for_each(|(k, turn)| turn.columns(a, self.first + k));
     }
 
-    /// From the last columns to the first ones: they were made in this order, too.
+    /// Applies them from the last columns to the first, if they were made in this order.
     pub fn backward(&self, a: &mut Mat<f64>) {
         let last = self.first + self.turns.len() - 1;
         self.turns.iter().enumerate().for_each(|(k, turn)| turn.columns(a, last - k));
     }
 }
 
-/// The rotation that takes (f, g) to (r, 0), and r.
+/// Returns the rotation that maps (f, g) to (r, 0), and r.
 pub(super) fn rotation(f: f64, g: f64) -> (Rotation, f64) {
     if g == 0.0 {
         return (Rotation::NONE, f);
@@ -88,7 +88,7 @@ pub(super) fn rotation(f: f64, g: f64) -> (Rotation, f64) {
     }
     let (small, large) = (f64::MIN_POSITIVE.sqrt(), (f64::MAX / 4.0).sqrt());
     let within = |x: f64| x.abs() > small && x.abs() < large;
-    // Each waits for the one before: what is ordinary is not scaled.
+    // Each rotation waits for the one before, so ordinary numbers skip the scaling.
     if within(f) && within(g) {
         return rotation_of(f, g);
     }
@@ -97,7 +97,7 @@ pub(super) fn rotation(f: f64, g: f64) -> (Rotation, f64) {
     (turn, r * scale)
 }
 
-/// The same of numbers whose squares neither overflow nor vanish.
+/// Does the same for numbers whose squares neither overflow nor vanish.
 #[inline(always)]
 fn rotation_of(f: f64, g: f64) -> (Rotation, f64) {
     let length = (f * f + g * g).sqrt();
@@ -105,7 +105,7 @@ fn rotation_of(f: f64, g: f64) -> (Rotation, f64) {
     (Rotation { c: f.abs() / length, s: g / r }, r)
 }
 
-/// The reflection `1 - tau v v'` that takes a vector to (beta, 0, …): v, tau and beta.
+/// Returns the reflection `1 - tau v v'` that maps a vector to (beta, 0, …): v, tau and beta.
 pub(super) fn reflector(x: &[f64]) -> (Vec<f64>, f64, f64) {
     let largest = x[1..].iter().fold(0f64, |m, x| m.max(x.abs()));
     let mut v = x.to_vec();
@@ -141,7 +141,7 @@ pub(super) fn smallest_2x2(f: f64, g: f64, h: f64) -> f64 {
     2.0 * (low * c * ratio)
 }
 
-/// The decomposition of `[f g; 0 h]`.
+/// The singular value decomposition of `[f g; 0 h]`.
 pub(super) struct Two {
     pub largest: f64,
     pub smallest: f64,
@@ -149,13 +149,13 @@ pub(super) struct Two {
     pub right: Rotation,
 }
 
-/// The singular values of `[f g; 0 h]` and the rotations that show them.
+/// Returns the singular values of `[f g; 0 h]`, and the rotations that make it diagonal.
 pub(super) fn singular_2x2(f: f64, g: f64, h: f64) -> Two {
     let swapped = h.abs() > f.abs();
     let (ft, ht) = if swapped { (h, f) } else { (f, h) };
     let (fa, ha, ga) = (ft.abs(), ht.abs(), g.abs());
     let sign = |x: f64| 1f64.copysign(x);
-    // Which of f, g and h is the largest.
+    // This is the number of the largest of f, g and h.
     let mut most = if swapped { 3 } else { 1 };
     let (mut smallest, mut largest);
     let (mut cl, mut cr, mut sl, mut sr) = (1.0, 1.0, 0.0, 0.0);

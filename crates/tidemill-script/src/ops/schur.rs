@@ -1,9 +1,9 @@
-//! Eigenvalues of real square matrices that are not symmetric, in the order in which LAPACK's routines leave them.
+//! Eigenvalues of real square matrices that are not symmetric, in the order in which LAPACK's routines return them.
 //!
-//! In: a matrix, column-major and finite. Out: its eigenvalues as they stand on the diagonal of its real Schur form,
-//! and the unit eigenvectors. Must hold: the steps are those of dgebal, dgehd2, dlahqr, dlanv2 and dtrevc in double
-//! precision, so that the eigenvalues deflate in the same places; everything else would be as good, but be printed in
-//! another order.
+//! In: a finite matrix, column-major. Out: its eigenvalues in the order of the diagonal of its real Schur form, and the
+//! unit eigenvectors. Must hold: the steps are those of dgebal, dgehd2, dlahqr, dlanv2 and dtrevc in double precision,
+//! so that the eigenvalues deflate in the same places. Another method would be as accurate, but the eigenvalues would
+//! be printed in another order.
 
 mod forms;
 mod vectors;
@@ -14,10 +14,10 @@ pub(crate) use vectors::normalise;
 use super::reflections::{Columns, Plain, reflect_columns, reflect_rows};
 use num_complex::Complex64;
 
-/// Matrices of at most so many rows take this way; LAPACK's own order is that of another algorithm beyond.
+/// The most rows of matrices that are handled here. For larger ones LAPACK uses another algorithm, with another order.
 pub(crate) const ROWS_MAX: usize = 75;
 
-/// A square matrix with subscripts from 1, as the algorithms are written.
+/// A square matrix with subscripts from 1, as in the published algorithms.
 #[derive(Clone)]
 struct Square {
     n: usize,
@@ -37,12 +37,12 @@ impl Square {
         &mut self.data[(j - 1) * self.n + i - 1]
     }
 
-    /// The orthogonal factor of those who want none.
+    /// Makes an empty factor, for callers that need no orthogonal factor.
     fn none() -> Self {
         Self { n: 0, data: Vec::new() }
     }
 
-    /// `N` columns from column `j`.
+    /// Returns `N` columns from column `j` on.
     fn columns<const N: usize>(&mut self, j: usize) -> [&mut [f64]; N] {
         let mut columns = self.data[(j - 1) * self.n..].chunks_exact_mut(self.n);
         std::array::from_fn(|_| columns.next().unwrap_or_default())
@@ -73,27 +73,29 @@ struct Form {
     balance: Balance,
 }
 
-/// What balancing did.
+/// The scaling and the exchanges of a balanced matrix.
 struct Balance {
     low: usize,
     high: usize,
-    /// Factors of the rows from `low` to `high`; with which row the others were exchanged.
+    /// The factors of the rows from `low` to `high`, and for each other row the number of the row that it was exchanged
+    /// with.
     scale: Vec<f64>,
 }
 
-/// The eigenvalues and, column by column, the eigenvectors, both as LAPACK gives them; nothing if they do not converge.
+/// Returns the eigenvalues and, column by column, the eigenvectors, as LAPACK gives them; `None` if they do not
+/// converge.
 pub(crate) fn eigen(a: &[f64], n: usize) -> Option<(Vec<Complex64>, Vec<Complex64>)> {
     let form = schur(a, n, Square::identity(n))?;
     let vectors = vectors::vectors(&form);
     Some((form.values, vectors))
 }
 
-/// The eigenvalues alone.
+/// Returns the eigenvalues only.
 pub(crate) fn values(a: &[f64], n: usize) -> Option<Vec<Complex64>> {
     Some(schur(a, n, Square::none())?.values)
 }
 
-/// The form, and its factor if `z` is the identity; without one, only the eigenvalues are right.
+/// Returns the form, and its factor if `z` is the identity. Without the factor, only the eigenvalues are right.
 fn schur(a: &[f64], n: usize, mut z: Square) -> Option<Form> {
     let mut t = Square { n, data: a.to_vec() };
     let balance = balanced(&mut t);
@@ -103,7 +105,7 @@ fn schur(a: &[f64], n: usize, mut z: Square) -> Option<Form> {
     Some(Form { t, z, values, balance })
 }
 
-/// Exchanges rows and columns so that eigenvalues that stand alone come to the ends (dgebal, of job P).
+/// Exchanges rows and columns so that isolated eigenvalues come to the ends (dgebal, of job P).
 fn isolated(a: &mut Square) -> Balance {
     let n = a.n;
     let mut scale = vec![1.0; n + 1];
@@ -135,7 +137,8 @@ fn isolated(a: &mut Square) -> Balance {
     Balance { low, high, scale }
 }
 
-/// As [`isolated`], then scales the others by powers of 2 until rows and columns are about as long (dgebal).
+/// Does the same as [`isolated`], then scales the other rows and columns by powers of 2 until their norms are about
+/// equal (dgebal).
 fn balanced(a: &mut Square) -> Balance {
     let n = a.n;
     let Balance { low, high, mut scale } = isolated(a);
@@ -191,8 +194,8 @@ fn norm(x: impl Iterator<Item = f64> + Clone) -> f64 {
     if most == 0.0 { 0.0 } else { most * x.map(|v| (v / most) * (v / most)).sum::<f64>().sqrt() }
 }
 
-/// A reflection that takes the vector to a multiple of the first unit vector (dlarfg): the vector becomes that multiple
-/// and the rest of the reflection's direction; gives its factor.
+/// Makes the reflection that maps the vector to a multiple of the first unit vector (dlarfg). The vector is replaced by
+/// that multiple and the rest of the reflection's direction. Returns the reflection's factor.
 fn reflection(v: &mut [f64]) -> f64 {
     let rest = norm(v[1..].iter().copied());
     if rest == 0.0 {
@@ -222,7 +225,7 @@ fn hessenberg(a: &mut Square, z: &mut Square, low: usize, high: usize) {
     }
 }
 
-/// Where the matrix between `low` and `high` falls apart above row `i`: the row from which on it does not.
+/// Finds where the matrix between `low` and `high` splits above row `i`: returns the first row of the last part.
 fn deflated(h: &Square, low: usize, i: usize, ihi: usize, ilo: usize) -> usize {
     let tiny = f64::MIN_POSITIVE * ((ihi - ilo + 1) as f64 / f64::EPSILON);
     for k in (low + 1..=i).rev() {
@@ -253,7 +256,7 @@ fn deflated(h: &Square, low: usize, i: usize, ihi: usize, ilo: usize) -> usize {
     low
 }
 
-/// The two shifts of a step, as real and imaginary parts.
+/// Returns the two shifts of a step, as real and imaginary parts.
 fn shifts(h: &Square, l: usize, i: usize, deflations: usize) -> [f64; 4] {
     let exceptional = |s: f64, corner: f64| (0.75 * s + corner, s, -0.4375 * s, 0.75 * s + corner);
     let (h11, h21, h12, h22) = if deflations.is_multiple_of(20) {
@@ -279,7 +282,7 @@ fn shifts(h: &Square, l: usize, i: usize, deflations: usize) -> [f64; 4] {
     [near, 0.0, near, 0.0]
 }
 
-/// The first column of the double-shift step, and the row where it can start.
+/// Returns the first column of the double-shift step, and the row at which it can start.
 fn start(h: &Square, l: usize, i: usize, [r1, i1, r2, i2]: [f64; 4]) -> (usize, [f64; 3]) {
     let mut m = i - 2;
     loop {
@@ -303,7 +306,8 @@ fn start(h: &Square, l: usize, i: usize, [r1, i1, r2, i2]: [f64; 4]) -> (usize, 
     }
 }
 
-/// The QR iteration with double shifts (dlahqr). Without a factor, only what has eigenvalues to come is turned.
+/// Does the QR iteration with double shifts (dlahqr). Without a factor, only the part that has eigenvalues left is
+/// rotated.
 fn triangular(h: &mut Square, z: &mut Square, ilo: usize, ihi: usize, values: &mut [Complex64]) -> Option<()> {
     let n = h.n;
     let steps_max = 30 * (ihi - ilo + 1).max(10);
@@ -331,7 +335,7 @@ fn triangular(h: &mut Square, z: &mut Square, ilo: usize, ihi: usize, values: &m
         } else {
             let [c, s] = standard(h, i, values);
             let turn = |x: &mut f64, y: &mut f64| (*x, *y) = (c * *x + s * *y, c * *y - s * *x);
-            // Rows and columns beyond the block matter to the factor alone.
+            // Rows and columns outside of the block only matter to the factor.
             if z.n > 0 {
                 for j in i + 1..=n {
                     let [x, y] = &mut h.column_mut(j - 1)[i - 2..i] else { continue };
@@ -350,7 +354,7 @@ fn triangular(h: &mut Square, z: &mut Square, ilo: usize, ihi: usize, values: &m
     }
 }
 
-/// One double-shift step on the rows from `l` to `i`, which begins at row `m` with this column.
+/// Does one double-shift step on the rows from `l` to `i`, which begins at row `m` with this column.
 fn sweep(h: &mut Square, z: &mut Square, (l, m, i): (usize, usize, usize), first: [f64; 3]) {
     for k in m..i {
         let count = 3.min(i - k + 1);
@@ -376,8 +380,8 @@ fn sweep(h: &mut Square, z: &mut Square, (l, m, i): (usize, usize, usize), first
     }
 }
 
-/// Reflects the rows from `k` of the columns up to `last`, and the columns from `k` of the rows from `top`, on which
-/// the block that ends at row `i` depends; and those of the factor.
+/// Reflects the rows from `k` on in the columns up to `last`, the columns from `k` on in the rows from `top` on that
+/// affect the block ending at row `i`, and the columns of the factor.
 fn reflect<const N: usize>(
     h: &mut Square,
     z: &mut Square,
@@ -404,8 +408,8 @@ fn reflect<const N: usize>(
     }
 }
 
-/// Brings the 2x2 block that ends at row `i` to its standard form (dlanv2): triangular, or of equal diagonal elements.
-/// Gives the rotation and notes the eigenvalues.
+/// Brings the 2x2 block that ends at row `i` to its standard form (dlanv2): triangular, or with equal diagonal
+/// elements. Stores the eigenvalues, and returns the rotation.
 fn standard(h: &mut Square, i: usize, values: &mut [Complex64]) -> [f64; 2] {
     let (mut a, mut b, mut c, mut d) = (h.at(i - 1, i - 1), h.at(i - 1, i), h.at(i, i - 1), h.at(i, i));
     let (mut cs, mut sn) = (1.0, 0.0);
@@ -461,7 +465,7 @@ fn standard(h: &mut Square, i: usize, values: &mut [Complex64]) -> [f64; 2] {
 mod tests {
     use super::*;
 
-    /// The largest element of `A v - v λ` over all pairs.
+    /// Returns the largest element of `A v - v λ` over all pairs.
     fn residual(a: &[f64], n: usize) -> f64 {
         let (values, vectors) = eigen(a, n).expect("it converges");
         let mut worst: f64 = 0.0;
@@ -485,7 +489,7 @@ mod tests {
         for n in 1..=40 {
             let mut a: Vec<f64> = (0..n * n).map(|_| next()).collect();
             assert!(residual(&a, n) < 1e-12, "{n} rows");
-            // Many zeros: rows and columns that stand alone, which balancing takes to the ends.
+            // With many zeros, some rows and columns are isolated, and balancing moves them to the ends.
             a.iter_mut().enumerate().for_each(|(k, x)| *x = if k % 3 == 0 { *x } else { 0.0 });
             assert!(residual(&a, n) < 1e-12, "{n} rows with zeros");
         }
@@ -500,7 +504,7 @@ mod tests {
         };
         near(&[4.0, 1.0, -2.0, 1.0], 2, &[3.0, 2.0]);
         near(&[8.0, 3.0, 4.0, 1.0, 5.0, 9.0, 6.0, 7.0, 2.0], 3, &[15.0, 24f64.sqrt(), -(24f64.sqrt())]);
-        // A triangle's diagonal stays as it is.
+        // The diagonal of a triangular matrix stays unchanged.
         near(&[3.0, 0.0, 5.0, 1.0], 2, &[3.0, 1.0]);
         assert_eq!(values(&[0.0; 9], 3).expect("it converges"), [Complex64::new(0.0, 0.0); 3]);
     }

@@ -1,28 +1,29 @@
 //! Singular values and vectors of a real matrix, with the signs that LAPACK's `dgesvd` gives them.
 //!
-//! In: a finite matrix. Out: singular values, falling, and the vectors to the left and right. Must hold: reflections
-//! and rotations come in `dgesvd`'s order, which fixes the sign of every vector (Golub and Kahan, 1965; Demmel and
-//! Kahan, 1990), so that scripts print what they print with LAPACK. Matrices beyond `SIGNED_MAX` take a library's.
+//! In: a finite matrix. Out: singular values in falling order, and the left and right vectors. Must hold: reflections
+//! and rotations come in the order of `dgesvd`, which fixes the sign of every vector (Golub and Kahan, 1965; Demmel and
+//! Kahan, 1990), so that scripts print the same as with LAPACK. Matrices beyond `SIGNED_MAX` are decomposed by a
+//! library.
 
 use super::reflections::{Fused, reflect_columns, reflect_rows};
 use super::rotations::{Rotation, Sweep, reflector, rotation, singular_2x2, smallest_2x2, swap_columns};
 use faer::Mat;
 use std::cmp::Ordering;
 
-/// Tall or wide by this factor: an orthogonal factorisation comes first.
+/// If a matrix is longer in one direction by this factor, an orthogonal factorisation comes first.
 const ELONGATED: f64 = 1.6;
-/// Passes allowed for each singular value.
+/// The most passes for each singular value.
 const PASSES_MAX: usize = 6;
 
-/// `a = u diag(s) v'`; `u` and `v` are square, or as thin as `s`.
+/// `a = u diag(s) v'`; `u` and `v` are square, or have as many columns as `s`.
 pub(crate) struct Singular {
     pub u: Mat<f64>,
     pub s: Vec<f64>,
     pub v: Mat<f64>,
 }
 
-/// The decomposition of a finite matrix with elements, whose squares neither overflow nor vanish (`tamed`); `None` if
-/// it did not converge.
+/// Decomposes a finite, nonempty matrix whose squares neither overflow nor vanish (`tamed`); `None` if it does not
+/// converge.
 pub(crate) fn decompose(a: &Mat<f64>, thin: bool) -> Option<Singular> {
     let (m, n) = (a.nrows(), a.ncols());
     let long = (m.min(n) as f64 * ELONGATED) as usize;
@@ -48,7 +49,7 @@ pub(crate) fn decompose(a: &Mat<f64>, thin: bool) -> Option<Singular> {
     bidiagonal(a.clone(), if thin { k } else { m }, if thin { k } else { n })
 }
 
-/// The singular values that [`decompose`] gives, without the vectors.
+/// Returns the singular values of [`decompose`], without the vectors.
 pub(crate) fn values(a: &Mat<f64>) -> Option<Vec<f64>> {
     let (m, n) = (a.nrows(), a.ncols());
     let k = m.min(n);
@@ -61,7 +62,7 @@ pub(crate) fn values(a: &Mat<f64>) -> Option<Vec<f64>> {
     Some(bidiagonal(core, 0, 0)?.s)
 }
 
-/// `a = q r` by reflections; the first `columns` columns of q.
+/// Factors `a = q r` by reflections, and returns the first `columns` columns of q.
 fn orthogonal(mut a: Mat<f64>, columns: usize) -> (Mat<f64>, Mat<f64>) {
     let (m, n) = (a.nrows(), a.ncols());
     let mut kept = Vec::new();
@@ -76,7 +77,7 @@ fn orthogonal(mut a: Mat<f64>, columns: usize) -> (Mat<f64>, Mat<f64>) {
     (accumulated(m, columns, &kept), a)
 }
 
-/// The product of reflections, of which each begins at its row: columns before that one are nothing there.
+/// Multiplies reflections, each of which begins at its own row. Columns before that row are still zero there.
 fn accumulated(rows: usize, columns: usize, kept: &[(usize, Vec<f64>, f64)]) -> Mat<f64> {
     let mut q = Mat::from_fn(rows, columns, |i, j| f64::from(u8::from(i == j)));
     for (at, v, tau) in kept.iter().rev() {
@@ -85,7 +86,8 @@ fn accumulated(rows: usize, columns: usize, kept: &[(usize, Vec<f64>, f64)]) -> 
     q
 }
 
-/// Two diagonals by reflections from both sides, and then their singular values, and as many vectors as are wanted.
+/// Reduces the matrix to two diagonals by reflections from both sides, and then computes the singular values and as
+/// many vectors as are wanted.
 fn bidiagonal(mut a: Mat<f64>, left: usize, right: usize) -> Option<Singular> {
     let (m, n) = (a.nrows(), a.ncols());
     let k = m.min(n);
@@ -117,7 +119,7 @@ fn bidiagonal(mut a: Mat<f64>, left: usize, right: usize) -> Option<Singular> {
             }
         }
     }
-    // Of vectors that are not wanted the iteration turns columns of nothing.
+    // If vectors are not wanted, the iteration rotates empty columns.
     let vectors = |rows: usize, columns: usize, kept: &[_]| match columns {
         0 => Mat::zeros(0, k),
         _ => accumulated(rows, columns, kept),
@@ -131,7 +133,7 @@ fn bidiagonal(mut a: Mat<f64>, left: usize, right: usize) -> Option<Singular> {
     Some(Singular { u, s: d, v })
 }
 
-/// The diagonal below the main one becomes the one above it.
+/// Moves the diagonal below the main one to above it.
 fn raise(d: &mut [f64], e: &mut [f64], u: &mut Mat<f64>) {
     for i in 0..e.len() {
         let (turn, r) = rotation(d[i], e[i]);
@@ -142,18 +144,18 @@ fn raise(d: &mut [f64], e: &mut [f64], u: &mut Mat<f64>) {
     }
 }
 
-/// What the implicit QR iteration works on.
+/// The state of the implicit QR iteration.
 struct Diagonals<'a> {
     d: &'a mut [f64],
     e: &'a mut [f64],
     u: &'a mut Mat<f64>,
     v: &'a mut Mat<f64>,
-    /// What counts as nothing beside the diagonal.
+    /// Elements beside the diagonal count as zero up to this magnitude.
     least: f64,
     tolerance: f64,
 }
 
-/// The implicit QR iteration, without a shift where that is more accurate.
+/// Does the implicit QR iteration, without a shift where that is more accurate.
 fn diagonalize(d: &mut [f64], e: &mut [f64], u: &mut Mat<f64>, v: &mut Mat<f64>) -> Option<()> {
     let n = d.len();
     let epsilon = f64::EPSILON / 2.0;
@@ -189,7 +191,7 @@ fn diagonalize(d: &mut [f64], e: &mut [f64], u: &mut Mat<f64>, v: &mut Mat<f64>)
             end -= 2;
             continue;
         }
-        // A new block: from its larger end to its smaller one.
+        // A new block is gone through from its larger end to its smaller one.
         if before.is_none_or(|(l, h)| start > h || m < l) {
             down = work.d[start].abs() >= work.d[m].abs();
         }
@@ -203,7 +205,7 @@ fn diagonalize(d: &mut [f64], e: &mut [f64], u: &mut Mat<f64>, v: &mut Mat<f64>)
 }
 
 impl Diagonals<'_> {
-    /// Where the block that ends at `m` begins, and the largest of its elements.
+    /// Returns the beginning of the block that ends at `m`, and the largest of its elements.
     fn block(&mut self, m: usize) -> (usize, f64) {
         let mut largest = self.d[m].abs();
         for l in (0..m).rev() {
@@ -217,7 +219,7 @@ impl Diagonals<'_> {
         (0, largest)
     }
 
-    /// A block of two by two, at once.
+    /// Solves a block of two by two directly.
     fn pair(&mut self, l: usize) {
         let two = singular_2x2(self.d[l], self.e[l], self.d[l + 1]);
         (self.d[l], self.e[l], self.d[l + 1]) = (two.largest, 0.0, two.smallest);
@@ -225,7 +227,8 @@ impl Diagonals<'_> {
         two.left.columns(self.u, l);
     }
 
-    /// Sets what is next to nothing to nothing (then `None`); else a bound of the smallest singular value.
+    /// Sets negligible elements to zero and then returns `None`; otherwise returns a bound of the smallest singular
+    /// value.
     fn converged(&mut self, l: usize, m: usize, down: bool) -> Option<f64> {
         let last = if down { m - 1 } else { l };
         let corner = if down { m } else { l };
@@ -362,7 +365,7 @@ impl Diagonals<'_> {
     }
 }
 
-/// Singular values that are not negative, and fall.
+/// Makes the singular values nonnegative, and sorts them in falling order.
 fn order(d: &mut [f64], u: &mut Mat<f64>, v: &mut Mat<f64>) {
     for (j, d) in d.iter_mut().enumerate().filter(|(_, d)| d.is_sign_negative()) {
         *d = -*d;
@@ -391,7 +394,7 @@ mod tests {
         Mat::from_fn(m, n, |i, j| p.s.iter().enumerate().map(|(k, s)| p.u[(i, k)] * s * p.v[(j, k)]).sum())
     }
 
-    /// Matrices of every shape are the product of their parts, whose vectors are orthonormal.
+    /// Checks that matrices of every shape are the product of their parts, and that the vectors are orthonormal.
     #[test]
     fn the_parts_multiply_to_the_matrix() {
         for (m, n) in [(1, 1), (2, 2), (3, 1), (1, 3), (5, 4), (4, 5), (9, 3), (3, 9), (12, 12), (30, 25)] {

@@ -1,18 +1,18 @@
 //! Eigenvalues and eigenvectors of a real symmetric matrix, with the signs that LAPACK's `dsyev` gives them.
 //!
-//! In: a finite symmetric matrix whose squares neither overflow nor vanish. Out: rising eigenvalues and orthonormal
-//! vectors. Must hold: reflections and rotations come in `dsyev`'s order (of an upper triangle), which fixes the sign
-//! of every vector.
+//! In: a finite symmetric matrix whose squares neither overflow nor vanish. Out: eigenvalues in rising order, and
+//! orthonormal vectors. Must hold: reflections and rotations come in the order of `dsyev` (for an upper triangle),
+//! which fixes the sign of every vector.
 
 use super::reflections::{Arithmetic, Plain, reflect_rows};
 use super::rotations::{Rotation, Sweep, reflector, rotation, swap_columns};
 use faer::Mat;
 
-/// Passes allowed for each eigenvalue.
+/// The most passes for each eigenvalue.
 const PASSES_MAX: usize = 30;
 const EPSILON: f64 = f64::EPSILON / 2.0;
 
-/// Rising eigenvalues, and their vectors if they are wanted; `None` if they did not converge.
+/// Returns eigenvalues in rising order, and their vectors if wanted; `None` if they do not converge.
 pub(crate) fn decompose(a: &Mat<f64>, with_vectors: bool) -> Option<(Vec<f64>, Mat<f64>)> {
     let (d, e, z) = tridiagonal(a.clone(), with_vectors);
     let mut work = Work { d, e, z };
@@ -32,13 +32,14 @@ pub(crate) fn decompose(a: &Mat<f64>, with_vectors: bool) -> Option<(Vec<f64>, M
     Some((work.d, work.z))
 }
 
-/// Three diagonals, by reflections from the last column to the first: the diagonal, the one beside it, and the vectors.
+/// Reduces the matrix to tridiagonal form by reflections from the last column to the first. Returns the diagonal, the
+/// one beside it, and the vectors.
 fn tridiagonal(mut a: Mat<f64>, with_vectors: bool) -> (Vec<f64>, Vec<f64>, Mat<f64>) {
     let n = a.nrows();
     let mut e = vec![0.0; n.saturating_sub(1)];
     let mut kept = Vec::new();
     for i in (0..n.saturating_sub(1)).rev() {
-        // The element beside the diagonal leads its column, which is read upwards for that.
+        // The element beside the diagonal comes first, so the column is read upwards.
         let column: Vec<f64> = (0..=i).rev().map(|k| a[(k, i + 1)]).collect();
         let (mut v, tau, beta) = reflector(&column);
         v.reverse();
@@ -59,7 +60,7 @@ fn tridiagonal(mut a: Mat<f64>, with_vectors: bool) -> (Vec<f64>, Vec<f64>, Mat<
         kept.push((v, tau));
     }
     let d = (0..n).map(|i| a[(i, i)]).collect();
-    // Of vectors that are not wanted the iteration turns columns of nothing.
+    // If vectors are not wanted, the iteration rotates empty columns.
     if !with_vectors {
         return (d, e, Mat::zeros(0, n));
     }
@@ -77,7 +78,7 @@ struct Work {
 }
 
 impl Work {
-    /// The implicit QL or QR iteration, block by block: from the block's smaller end.
+    /// Does the implicit QL or QR iteration block by block, each from its smaller end.
     fn diagonalize(&mut self) -> Option<()> {
         let n = self.d.len();
         let mut left = PASSES_MAX * n;
@@ -97,7 +98,7 @@ impl Work {
                 false => self.downwards(low, high, &mut left),
             };
             done?;
-            // A block that fell apart is gone through again.
+            // A block that was split is gone through again.
             if (low..high).any(|i| self.e[i] != 0.0) {
                 first = low;
             }
@@ -123,7 +124,7 @@ impl Work {
         self.e[e].powi(2) <= (EPSILON * EPSILON * self.d[p].abs()) * self.d[q].abs() + f64::MIN_POSITIVE
     }
 
-    /// QL: eigenvalues are found from `l` on.
+    /// Does QL steps, which find eigenvalues from `l` on.
     fn downwards(&mut self, mut l: usize, end: usize, left: &mut usize) -> Option<()> {
         while l <= end {
             let m = (l..end).find(|&m| self.is_small(m, m, m + 1)).unwrap_or(end);
@@ -168,9 +169,9 @@ impl Work {
         Some(())
     }
 
-    /// QR: eigenvalues are found from `l` back to `end`.
+    /// Does QR steps, which find eigenvalues from `l` back to `end`.
     fn upwards(&mut self, l: usize, end: usize, left: &mut usize) -> Option<()> {
-        // One more than the row, so that the row before the first has a number.
+        // This is the row's number plus one, so that the row before the first has a number.
         let mut above = l + 1;
         while above > end {
             let l = above - 1;
@@ -217,7 +218,7 @@ impl Work {
     }
 }
 
-/// The eigenvalues of `[a b; b c]`, the one of larger size first, and the rotation that shows them.
+/// Returns the eigenvalues of `[a b; b c]`, the one of larger magnitude first, and the rotation that makes it diagonal.
 fn symmetric_2x2(a: f64, b: f64, c: f64) -> (f64, f64, Rotation) {
     let (sum, difference, twice) = (a + c, a - c, b + b);
     let (larger, smaller) = if a.abs() > c.abs() { (a, c) } else { (c, a) };
@@ -255,7 +256,7 @@ fn symmetric_2x2(a: f64, b: f64, c: f64) -> (f64, f64, Rotation) {
 mod tests {
     use super::*;
 
-    /// Each vector is only scaled by the matrix, they are orthonormal, and the values rise.
+    /// Checks that the matrix only scales each vector, that the vectors are orthonormal, and that the values rise.
     #[test]
     fn vectors_are_scaled_by_their_values() {
         for n in [1, 2, 3, 4, 7, 20] {

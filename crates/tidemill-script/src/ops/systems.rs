@@ -1,7 +1,7 @@
 //! Systems of linear equations, and inverses of matrices, by `faer`.
 //!
-//! Must hold: a square matrix is solved with by its triangular factors, as MATLAB does, and a warning tells of one that
-//! is singular, or so to the precision of its numbers; any other by its singular values.
+//! Must hold: a square matrix is solved by triangular factors, as in MATLAB, with a warning if it is singular, or
+//! nearly so in the precision of its numbers. Any other matrix is solved by its singular values.
 
 use super::gauss::ROWS_MAX;
 use super::linear::{Number, column_major, norm_1};
@@ -14,7 +14,7 @@ fn epsilon(class: Class) -> f64 {
     if class == Class::Single { f32::EPSILON as f64 } else { f64::EPSILON }
 }
 
-/// Warns of a matrix that a system cannot rely on.
+/// Warns that a system's matrix is singular or nearly singular.
 pub(crate) fn warn_singular(env: &mut Env, what: &str, rcond: f64) {
     if rcond == 0.0 {
         env.warn("Octave:singular-matrix", &format!("{what}matrix singular to machine precision"));
@@ -24,7 +24,7 @@ pub(crate) fn warn_singular(env: &mut Env, what: &str, rcond: f64) {
     }
 }
 
-/// Six significant digits, as C's `%g` writes small numbers.
+/// Formats six significant digits, as C's `%g` does for small numbers.
 fn significant(x: f64) -> String {
     let text = format!("{x:.5e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -33,7 +33,7 @@ fn significant(x: f64) -> String {
     format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
 }
 
-/// The solution of `a x = b`, column-major.
+/// Solves `a x = b`; the result is column-major.
 pub(super) fn solve<T: Number>(env: &mut Env, a: MatRef<'_, T>, b: MatRef<'_, T>, class: Class) -> Vec<T> {
     let (m, n) = (a.nrows(), a.ncols());
     if m == 0 || n == 0 || b.ncols() == 0 {
@@ -78,7 +78,7 @@ pub(super) fn solve<T: Number>(env: &mut Env, a: MatRef<'_, T>, b: MatRef<'_, T>
     column_major(lu.solve(b).as_ref())
 }
 
-/// A triangular system without a zero on its diagonal.
+/// Solves a triangular system without a zero on its diagonal.
 fn triangular<T: Number>(env: &mut Env, a: MatRef<'_, T>, b: MatRef<'_, T>, upper: bool, class: Class) -> Vec<T> {
     let mut x = b.to_owned();
     let solve = |y: &mut Mat<T>| {
@@ -96,8 +96,8 @@ fn triangular<T: Number>(env: &mut Env, a: MatRef<'_, T>, b: MatRef<'_, T>, uppe
     column_major(x.as_ref())
 }
 
-/// A triangular system with a zero on its diagonal, which is divided by as numbers are; a column after the other, of
-/// which a zero takes nothing from the others.
+/// Solves a triangular system with a zero on its diagonal; dividing by that zero gives infinities. It goes column by
+/// column, and a solution of zero is not subtracted from the other rows.
 fn substitute<T: Number>(a: MatRef<'_, T>, x: &mut Mat<T>, lower: bool) {
     let n = a.ncols();
     for c in 0..x.ncols() {
@@ -107,7 +107,7 @@ fn substitute<T: Number>(a: MatRef<'_, T>, x: &mut Mat<T>, lower: bool) {
             if x[(j, c)].size() == 0.0 && pivot != 0.0 && !pivot.is_nan() {
                 continue;
             }
-            // By a real zero in each part: a complex quotient would have no sign.
+            // Each part is divided by a real zero, since a complex quotient would lose the sign.
             x[(j, c)] = match a[(j, j)].size() == 0.0 {
                 true => x[(j, c)].over_zero(),
                 false => x[(j, c)] / a[(j, j)],
@@ -118,7 +118,7 @@ fn substitute<T: Number>(a: MatRef<'_, T>, x: &mut Mat<T>, lower: bool) {
     }
 }
 
-/// A singular system, by its factors.
+/// Solves a singular system by its factors.
 fn by_factors<T: Number>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Vec<T> {
     let (w, order) = eliminated(a);
     let mut x = Mat::from_fn(b.nrows(), b.ncols(), |i, j| b[(order[i], j)]);
@@ -132,8 +132,8 @@ fn by_factors<T: Number>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Vec<T> {
     column_major(x.as_ref())
 }
 
-/// Gaussian elimination with partial pivoting (Golub and Van Loan, Matrix Computations, algorithm 3.4.1): both factors
-/// in one matrix, and the order of the rows.
+/// Does Gaussian elimination with partial pivoting (Golub and Van Loan, Matrix Computations, algorithm 3.4.1). Returns
+/// both factors in one matrix, and the order of the rows.
 pub(crate) fn eliminated<T: Number>(a: MatRef<'_, T>) -> (Mat<T>, Vec<usize>) {
     let (m, n) = (a.nrows(), a.ncols());
     if m == n
@@ -168,8 +168,8 @@ pub(crate) fn eliminated<T: Number>(a: MatRef<'_, T>) -> (Mat<T>, Vec<usize>) {
     (w, order)
 }
 
-/// Whether a small square matrix has a pivot that is exactly zero: larger ones are factored with products that are
-/// rounded once, which hardly leave a zero.
+/// Whether a small square matrix has a pivot of exactly zero. Larger matrices are factored with fused products, which
+/// seldom leave an exact zero.
 pub(crate) fn is_singular<T: Number>(a: MatRef<'_, T>) -> bool {
     let n = a.nrows();
     n <= ROWS_MAX && {
@@ -178,7 +178,7 @@ pub(crate) fn is_singular<T: Number>(a: MatRef<'_, T>) -> bool {
     }
 }
 
-/// 1 over the product of the 1-norms of a matrix and of its inverse.
+/// Returns 1 / (1-norm of the matrix * 1-norm of its inverse).
 pub(crate) fn reciprocal_condition<T: Number>(a: MatRef<'_, T>, solve: impl Fn(&mut Mat<T>)) -> f64 {
     let n = a.nrows();
     let mut inverse = Mat::<T>::identity(n, n);
@@ -187,7 +187,7 @@ pub(crate) fn reciprocal_condition<T: Number>(a: MatRef<'_, T>, solve: impl Fn(&
     if product.is_infinite() { 0.0 } else { 1.0 / product }
 }
 
-/// The shortest of the vectors that come nearest to solving `a x = b`.
+/// Returns the shortest of the least-squares solutions of `a x = b`.
 fn least_squares<T: Number>(a: MatRef<'_, T>, b: MatRef<'_, T>, class: Class) -> Vec<T> {
     let (n, columns) = (a.ncols(), b.ncols());
     let finite = (0..n).all(|j| (0..a.nrows()).all(|i| a[(i, j)].size().is_finite()));
@@ -213,7 +213,7 @@ fn least_squares<T: Number>(a: MatRef<'_, T>, b: MatRef<'_, T>, class: Class) ->
     out
 }
 
-/// The inverse of a square matrix, column-major; infinite, with a warning, where there is none.
+/// Returns the inverse of a square matrix, column-major. If there is none, it warns, and the elements are infinite.
 pub(crate) fn inverse<T: Number>(env: &mut Env, a: &[T], n: usize, class: Class) -> Vec<T> {
     let matrix = MatRef::from_column_major_slice(a, n, n);
     let lu = matrix.partial_piv_lu();

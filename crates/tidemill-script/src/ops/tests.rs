@@ -1,10 +1,10 @@
-//! Operators against results that Octave gave (`recorded/binary.txt`), in host memory and on the runtime.
+//! Tests operators against results of Octave (`recorded/binary.txt`), in host memory and on the runtime.
 
 use super::*;
 use crate::rig;
 use num_complex::{Complex32, Complex64};
 
-/// A value as the recordings write it: class, dimensions, elements.
+/// Parses a value of the recordings: class, dimensions, elements.
 pub(crate) fn parsed(text: &str) -> Tensor {
     let mut parts = text.splitn(3, ' ');
     let (class, dims, elements) = (parts.next().unwrap(), parts.next().unwrap(), parts.next().unwrap_or(""));
@@ -32,14 +32,14 @@ fn operator(symbol: &str) -> BinaryOp {
         .unwrap()
 }
 
-/// Whether two numbers are the same but for rounding; signs of zeros count where `strict`.
+/// Whether two numbers are equal up to rounding. With `strict`, signs of zeros count.
 fn close(x: f64, y: f64, tolerance: f64, strict: bool) -> bool {
     x == y && (!strict || x.is_sign_negative() == y.is_sign_negative())
         || x.is_nan() && y.is_nan()
         || (x - y).abs() <= tolerance * x.abs().max(y.abs())
 }
 
-/// Whether two arrays have the same class, size and, but for rounding, elements.
+/// Whether two arrays have the same class, size and, up to rounding, elements.
 pub(crate) fn same(a: &Tensor, b: &Tensor, tolerance: f64, strict: bool) -> bool {
     let tolerance = if a.data.class() == Class::Single { tolerance.max(2e-7) } else { tolerance };
     a.dims == b.dims
@@ -49,7 +49,7 @@ pub(crate) fn same(a: &Tensor, b: &Tensor, tolerance: f64, strict: bool) -> bool
             (Data::U64(x), Data::U64(y)) => x == y,
             (Data::C64(_) | Data::C32(_), _) => (0..a.len()).all(|i| {
                 let (x, y) = (a.data.c64_at(i), b.data.c64_at(i));
-                // Rounding of a power turns it a little: parts are as exact as the whole.
+                // Rounding of a power also changes its angle, so each part is as accurate as the magnitude.
                 let scale = x.norm().max(y.norm()).max(f64::MIN_POSITIVE);
                 let part = |p: f64, q: f64| close(p, q, tolerance, false) || (p - q).abs() <= 4.0 * tolerance * scale;
                 part(x.re, y.re) && part(x.im, y.im)
@@ -58,12 +58,13 @@ pub(crate) fn same(a: &Tensor, b: &Tensor, tolerance: f64, strict: bool) -> bool
         }
 }
 
-/// Where MATLAB differs from what Octave recorded.
+/// Whether MATLAB differs from the recorded result of Octave.
 fn deviates(op: BinaryOp, a: &Tensor, b: &Tensor) -> bool {
     let complex = a.data.is_complex() || b.data.is_complex();
     let doubles = |t: &Tensor| t.data.class() == Class::Double && t.len() == 1;
     match op {
-        // A zero to a complex power, or among negative bases with fractional exponents: 0^0 is 1 and 0^y is 0.
+        // This concerns a zero to a complex power, or beside negative bases with fractional exponents: here 0^0 is 1
+        // and 0^y is 0.
         BinaryOp::Pow => complex || (0..a.len()).any(|i| a.data.f64_at(i) < 0.0) && !a.data.class().is_integer(),
         // Octave compares a single array with a double scalar in double, and two arrays in single.
         // Octave computes these in double, MATLAB in extended precision.
@@ -77,7 +78,7 @@ fn deviates(op: BinaryOp, a: &Tensor, b: &Tensor) -> bool {
     }
 }
 
-/// A line of the recordings: its operands and operator, and the result.
+/// A line of the recordings: operands, operator and result.
 struct Case {
     line: &'static str,
     op: BinaryOp,
@@ -104,19 +105,19 @@ fn cases() -> Vec<Case> {
 }
 
 impl Case {
-    /// Whether a result is the recorded one.
+    /// Whether a result equals the recorded one.
     fn is_right(&self, result: &Result<Arc<Tensor>, crate::error::ScriptError>, lazy: bool) -> bool {
         match (result, self.expected) {
             (Err(error), "undefined") => error.message.contains("not implemented for"),
             (Err(error), text) if text.starts_with("error") => error.message.ends_with(&text[6..]),
-            // Whether a NaN meets anything is asked where the data are.
+            // On the runtime, NaN is only an error if it is there: an empty array has none.
             (Ok(t), text) if text.contains("NaN to logical") => lazy && t.is_empty(),
             (Ok(_), text) if text.starts_with("error") || text == "undefined" => false,
             (Ok(t), text) => {
                 let tolerance = if self.op == BinaryOp::Pow { 1e-13 } else { 0.0 };
                 same(t, &parsed(text), tolerance, !lazy) || deviates(self.op, &self.left, &self.right)
             }
-            // On the runtime, what would be complex is a fault.
+            // On the runtime, a result that would be complex is a fault.
             (Err(_), _) => {
                 lazy && self.op == BinaryOp::Pow
                     || self.op == BinaryOp::And && (self.left.data.has_nan() || self.right.data.has_nan())
@@ -125,7 +126,7 @@ impl Case {
     }
 }
 
-/// Reports what went wrong, some of it in full.
+/// Fails if there are wrong results, and prints some of them in full.
 pub(crate) fn report(wrong: &[String]) {
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(60)].join("\n"));
 }
@@ -163,7 +164,7 @@ fn the_runtime_gives_what_the_host_gives() {
             Err(_) => {}
         }
     }
-    // What was recorded together is gathered together.
+    // Arrays that were recorded together are gathered together.
     for part in recorded.chunks(500) {
         let _ = rig::settle(&mut env, |env| env.host_all(part.iter().map(|(_, v)| v)));
         for (case, value) in part {

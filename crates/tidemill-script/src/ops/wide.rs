@@ -1,9 +1,10 @@
-//! Arithmetic of the 64-bit integer classes: exact, also beside floats; the result is rounded half away from zero once
-//! and saturated.
+//! Arithmetic of the 64-bit integer classes. It is exact, even beside floats. The result is rounded once, half away
+//! from zero, and saturated.
 
 use crate::syntax::ast::BinaryOp;
 
-/// An exact result between integers; quotients round half away from zero, `x / 0` is beyond every class.
+/// Returns an exact result between integers. Quotients are rounded half away from zero, and `x / 0` lies beyond every
+/// class.
 pub(crate) fn integers(op: BinaryOp, a: i128, b: i128) -> i128 {
     match op {
         BinaryOp::Sub => a - b,
@@ -23,7 +24,7 @@ pub(crate) fn quotient(a: i128, b: i128) -> i128 {
     if 2 * r.abs() >= b.abs() { q + a.signum() * b.signum() } else { q }
 }
 
-/// `a` to the power `n`, saturated; a negative `n` gives 0 but for 1 and -1.
+/// Returns `a` to the power `n`, saturated. A negative `n` gives 0, except for 1 and -1.
 pub(crate) fn power(a: i128, n: i128) -> i128 {
     const FAR: i128 = 1 << 100;
     if n < 0 {
@@ -44,8 +45,8 @@ pub(crate) fn power(a: i128, n: i128) -> i128 {
     result
 }
 
-/// A number to more bits than any 64-bit integer and double have together: `mantissa * 2^exponent`, cut off towards
-/// zero, which leaves the rounding of the whole right.
+/// A number with more bits than any 64-bit integer and double have together: `mantissa * 2^exponent`. It is truncated
+/// towards zero, so the final rounding is right.
 #[derive(Clone, Copy, Debug)]
 enum Exact {
     Finite { negative: bool, mantissa: u128, exponent: i32 },
@@ -56,7 +57,7 @@ enum Exact {
 use Exact::{Finite, Infinite, Nan};
 
 impl Exact {
-    /// With the mantissa's second-highest bit set: sums keep one bit free.
+    /// Normalises the number so that the mantissa's second-highest bit is set, which keeps one bit free for sums.
     fn finite(negative: bool, mantissa: u128, exponent: i32) -> Exact {
         if mantissa == 0 {
             return Finite { negative, mantissa: 0, exponent: 0 };
@@ -109,7 +110,7 @@ impl Exact {
         if a.0 == b.0 {
             return Exact::finite(a.0, a.1 + lesser, a.2);
         }
-        // What was cut off is taken away, too.
+        // The truncated bits count as one more unit to subtract.
         let lost = (distance >= 128 || lesser << distance != b.1) as u128;
         if a.1 >= lesser + lost {
             Exact::finite(a.0, a.1 - lesser - lost, a.2)
@@ -122,7 +123,7 @@ impl Exact {
         match (self, other) {
             (Nan, _) | (_, Nan) => Nan,
             (Finite { negative: p, mantissa: m, exponent: e }, Finite { negative: q, mantissa: n, exponent: f }) => {
-                // Factors of at most 64 bits: their low halves are empty.
+                // Factors have at most 64 bits, so the low halves of the mantissas are zero.
                 Exact::finite(p != q, (m >> 63) * (n >> 63), e + f + 126)
             }
             (Finite { mantissa: 0, .. }, _) | (_, Finite { mantissa: 0, .. }) => Nan,
@@ -149,7 +150,8 @@ impl Exact {
         matches!(self, Finite { negative: true, .. } | Infinite { negative: true })
     }
 
-    /// The nearest integer, half away from zero; far beyond every class where it is infinite, 0 for NaN.
+    /// Returns the nearest integer, rounded half away from zero: for infinity one far beyond every class, and 0 for
+    /// NaN.
     fn whole(self) -> i128 {
         const FAR: i128 = 1 << 100;
         let (negative, magnitude) = match self {
@@ -166,9 +168,9 @@ impl Exact {
     }
 }
 
-/// An integer and a float, in this order, or in the other if `swapped`.
+/// Computes with an integer and a float, in this order, or in the other if `swapped`.
 pub(crate) fn with_float(op: BinaryOp, a: i128, b: f64, swapped: bool) -> i128 {
-    // A float that is an integer, too; a zero has a sign.
+    // If the float is an integer, too, integer arithmetic suffices, except for zero, which has a sign.
     let whole = b as i64;
     if whole as f64 == b && whole != 0 && whole != i64::MAX {
         return if swapped { integers(op, whole.into(), a) } else { integers(op, a, whole.into()) };
@@ -185,12 +187,12 @@ pub(crate) fn with_float(op: BinaryOp, a: i128, b: f64, swapped: bool) -> i128 {
     .whole()
 }
 
-/// How an integer stands to a float, exactly; `None` beside NaN.
+/// Compares an integer with a float exactly; `None` if the float is NaN.
 pub(crate) fn compare(a: i128, b: f64) -> Option<std::cmp::Ordering> {
     if b.is_nan() {
         return None;
     }
-    // Beyond 2^100 the conversion saturates or keeps the order; below, floor is exact.
+    // Beyond 2^100 the conversion saturates, or keeps the order. Below that, floor is exact.
     let below = b.floor();
     let whole = below as i128;
     Some(a.cmp(&whole).then(if b > below { std::cmp::Ordering::Less } else { std::cmp::Ordering::Equal }))

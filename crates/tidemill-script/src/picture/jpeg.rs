@@ -1,31 +1,32 @@
-//! Whether a JPEG's data is whole: decoders make a picture of any bytes, so its codes are read once for themselves.
+//! Checks whether a JPEG's data is complete. Decoders make a picture of any bytes, so this reads all codes once without
+//! decoding.
 //!
 //! In: a file's bytes. Out: whether every scan holds exactly the codes of its blocks (ITU-T T.81, annexes B, F and G;
-//! sequential and progressive, coded by Huffman's method). No picture is made. Arithmetic coding, lossless pictures and
-//! those whose height comes late are not looked at.
-//! Must hold: PICTURE-2: nothing beyond the bytes is read, whatever they say.
+//! sequential and progressive, Huffman-coded). No picture is made. Arithmetic coding, lossless pictures, and pictures
+//! whose height comes late are not checked.
+//! Must hold: PICTURE-2: nothing beyond the bytes is read, whatever they contain.
 
-/// What breaks the format's rules.
+/// The data breaks the format's rules.
 #[derive(Debug)]
 pub(super) struct Damaged;
 
-/// How much of a picture was read.
+/// How much of a picture was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Looked {
-    /// All codes, up to the marker of the end. What follows is no part of the picture.
+    /// All codes, up to the end marker. Bytes behind it are no part of the picture.
     AtAll,
-    /// Only what says that it is of a kind that is not looked at.
+    /// Only the headers, which tell that this kind of picture is not checked.
     AtHeaders,
 }
 
 type Checked<T> = Result<T, Damaged>;
 
-/// Bytes that some encoders leave behind a scan's last code.
+/// The most bytes that some encoders leave behind a scan's last code.
 const STRAY_BYTES_MAX: usize = 2;
-/// No coefficient of samples of 8 bits is beyond 1024 before it is divided by its step; some encoders overshoot white.
+/// A coefficient of 8-bit samples is at most 1024 before it is divided by its step. Some encoders overshoot white.
 const COEFFICIENT_MAX: i64 = 1536;
 
-/// Codes by their next 16 bits: length and symbol, length 0 for none.
+/// Maps the next 16 bits to the length and symbol of their code; length 0 means that there is no such code.
 type Codes = Vec<(u8, u8)>;
 
 #[derive(Clone, Debug)]
@@ -34,9 +35,9 @@ struct Component {
     across: usize,
     down: usize,
     step: usize,
-    /// Blocks in a row, with those that fill the last group.
+    /// The number of blocks in a row, including those that fill the last group.
     stride: usize,
-    /// Which coefficients of each block are known not to be zero; for refining scans.
+    /// A bit for each coefficient of each block that is known to be nonzero; for refining scans.
     known: Vec<u64>,
     mean: i64,
 }
@@ -88,13 +89,13 @@ impl Bits<'_> {
         Ok(symbol)
     }
 
-    /// A number of so many bits, the lower half negative.
+    /// Reads a number of this many bits; the lower half of the range is negative.
     fn signed(&mut self, bits: u8) -> Checked<i64> {
         let value = self.take(bits)?;
         Ok(if bits > 0 && value < 1 << (bits - 1) { value - (1 << bits) + 1 } else { value })
     }
 
-    /// The bytes after the codes, at a marker.
+    /// Returns the position after the codes, at a marker.
     fn end(mut self) -> Checked<usize> {
         let held = self.count as usize / 8;
         let stray = self.rest.windows(2).take_while(|pair| pair[0] != 0xFF || pair[1] == 0).count();
@@ -102,7 +103,7 @@ impl Bits<'_> {
             return Err(Damaged);
         }
         self.rest = &self.rest[stray..];
-        // Any number of bytes may fill up to a marker (B.1.1.2).
+        // Any number of fill bytes may precede a marker (B.1.1.2).
         while let [0xFF, 0xFF, ..] = self.rest {
             self.rest = &self.rest[1..];
         }
@@ -113,9 +114,9 @@ impl Bits<'_> {
 #[derive(Default)]
 struct Reader {
     frame: Option<Frame>,
-    /// Of means and of the rest.
+    /// The codes of DC coefficients, and those of AC coefficients.
     codes: [[Codes; 4]; 2],
-    /// Of every coefficient, in the order in which they are coded.
+    /// The quantisation steps of all coefficients, in the order in which they are coded.
     steps: [Vec<i64>; 4],
     restart: usize,
     scans: usize,
@@ -126,7 +127,7 @@ pub(super) fn check(bytes: &[u8]) -> Checked<Looked> {
     let mut reader = Reader::default();
     let mut rest = bytes.get(2..).ok_or(Damaged)?;
     loop {
-        // Whatever lies between the parts is skipped, as decoders do.
+        // Bytes between the parts are skipped, as decoders do.
         let at = rest.windows(2).position(|pair| pair[0] == 0xFF && !matches!(pair[1], 0 | 0xFF)).ok_or(Damaged)?;
         let marker = rest[at + 1];
         rest = &rest[at + 2..];
@@ -142,7 +143,7 @@ pub(super) fn check(bytes: &[u8]) -> Checked<Looked> {
         match marker {
             0xC4 => reader.read_codes(part)?,
             0xC0..=0xC2 if !reader.read_frame(part, marker == 0xC2)? => return Ok(Looked::AtHeaders),
-            // Other codings.
+            // These are other codings.
             0xC3 | 0xC5..=0xCF => return Ok(Looked::AtHeaders),
             0xDB => reader.read_steps(part)?,
             0xDD => reader.restart = usize::from(u16::from_be_bytes(*part.first_chunk().ok_or(Damaged)?)),
@@ -191,7 +192,7 @@ impl Reader {
         Ok(())
     }
 
-    /// False where the frame says too little to go on.
+    /// Reads a frame's header. Returns `false` if it tells too little to go on.
     fn read_frame(&mut self, part: &[u8], is_progressive: bool) -> Checked<bool> {
         let (&[bits, h1, h0, w1, w0, count], rest) = part.split_first_chunk::<6>().ok_or(Damaged)?;
         let number = |high: u8, low: u8| usize::from(u16::from_be_bytes([high, low]));
@@ -224,7 +225,7 @@ impl Reader {
         Ok(true)
     }
 
-    /// Reads one scan; how many bytes are left behind it.
+    /// Reads one scan, and returns how many bytes are left behind it.
     fn scan(&mut self, part: &[u8], data: &[u8]) -> Checked<usize> {
         let mut frame = self.frame.take().ok_or(Damaged)?;
         let (&count, rest) = part.split_first().ok_or(Damaged)?;
@@ -261,7 +262,7 @@ impl Reader {
         let (mut columns, mut rows) = (frame.width.div_ceil(8 * across), frame.height.div_ceil(8 * down));
         let alone = matches!(parts, [_]);
         if let [(c, ..)] = parts {
-            // A component alone has no blocks that fill a group.
+            // A component that has a scan alone has no blocks that only fill a group.
             let c = &frame.components[*c];
             columns = (frame.width * c.across).div_ceil(across).div_ceil(8);
             rows = (frame.height * c.down).div_ceil(down).div_ceil(8);
@@ -312,7 +313,7 @@ impl Reader {
     }
 }
 
-/// The most blocks that a component has in a group.
+/// Returns the most blocks that a component has in a group.
 fn extents(components: &[Component]) -> (usize, usize) {
     let most = |of: fn(&Component) -> usize| components.iter().map(of).max().unwrap_or(1);
     (most(|c| c.across), most(|c| c.down))
@@ -329,7 +330,7 @@ impl Component {
     }
 }
 
-/// Whether a coefficient is one that samples can have.
+/// Checks that samples can have such a coefficient.
 fn within(steps: &[i64], k: u8, value: i64) -> Checked<()> {
     match steps.get(usize::from(k)) {
         Some(step) if (value * step).abs() > COEFFICIENT_MAX + step => Err(Damaged),
@@ -337,14 +338,14 @@ fn within(steps: &[i64], k: u8, value: i64) -> Checked<()> {
     }
 }
 
-/// Which coefficients a scan holds, and which of their bits.
+/// The coefficients that a scan holds, and their bits.
 #[derive(Clone, Copy)]
 struct Band {
     from: u8,
     to: u8,
     refines: bool,
     low: u8,
-    /// Blocks that have no more of it.
+    /// The number of blocks that follow without further coefficients of the band.
     run: u64,
 }
 

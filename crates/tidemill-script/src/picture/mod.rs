@@ -1,10 +1,10 @@
-//! Pictures in files: what is in them, or why they can't be read, in plain words.
+//! Reads pictures from files, or tells in plain words why they cannot be read.
 //!
-//! In: a file's bytes. Out: the picture, as the `image` crate has it. Decoders make a picture of a damaged JPEG, too,
-//! for browsers to show; here that is an error, as it is of any other format.
-//! Must hold: PICTURE-1: of a file that is cut short, or whose data breaks its format's rules, no picture is made.
-//! A JPEG has no checksum: a change that leaves as many valid codes as there were, or that lies in a table or in the
-//! bits that follow a code, can't be told from another picture.
+//! In: a file's bytes. Out: the picture, as a type of the `image` crate. Decoders make a picture even of a damaged
+//! JPEG, for browsers to show. Here that is an error, as for any other format.
+//! Must hold: PICTURE-1: no picture is made of a file that is cut short, or whose data breaks the format's rules. A
+//! JPEG has no checksum: a change that leaves the same number of valid codes, or that lies in a table or in the bits
+//! behind a code, cannot be detected.
 
 mod jpeg;
 
@@ -17,10 +17,10 @@ use tidemill::{Error, ErrorKind, Result};
 const CUT: &str = "the file ends before the picture does";
 const DAMAGED: &str = "the picture's data is damaged";
 
-/// The picture in a PNG, JPEG, BMP, TIFF or PNM file.
+/// Decodes the picture in a PNG, JPEG, BMP, TIFF or PNM file.
 ///
 /// # Errors
-/// `ErrorKind::Io` where the bytes are no picture, end too early or are damaged; `ErrorKind::Unsupported` for kinds of
+/// `ErrorKind::Io` if the bytes are no picture, end too early, or are damaged; `ErrorKind::Unsupported` for kinds of
 /// pictures that are not read.
 pub fn decode(bytes: &[u8]) -> Result<DynamicImage> {
     if bytes.is_empty() {
@@ -41,14 +41,15 @@ pub fn decode(bytes: &[u8]) -> Result<DynamicImage> {
     Ok(picture)
 }
 
-/// Whether a BMP's pixels are numbers of colours (its bits a pixel are at byte 28), and all of these are greys: BMP has
+/// Whether a BMP's pixels are indices of colours (its bits a pixel are at byte 28), and all of these are greys. BMP has
 /// no other grey pictures.
 fn has_grey_palette(bytes: &[u8], picture: &DynamicImage) -> bool {
     let has_palette = bytes.get(28).is_some_and(|bits| *bits <= 8) && bytes.get(29) == Some(&0);
     has_palette && picture.as_rgb8().is_some_and(|p| p.pixels().all(|pixel| pixel.0.iter().all(|c| *c == pixel[0])))
 }
 
-/// Whether a picture is black and white, a bit a pixel: a PNG by its header (PNG specification, 11.2.1), a PBM.
+/// Whether a picture is black and white, with a bit a pixel: a PNG with such a header (PNG specification, 11.2.1), or a
+/// PBM.
 pub fn is_bilevel(bytes: &[u8]) -> bool {
     match image::guess_format(bytes) {
         Ok(ImageFormat::Png) => bytes.get(24..26) == Some(&[1, 0]),
@@ -60,7 +61,7 @@ pub fn is_bilevel(bytes: &[u8]) -> bool {
 /// Writes a picture of zeros and ones, row by row, as a PNG of a bit a pixel.
 ///
 /// # Errors
-/// What the file says.
+/// An error of writing the file.
 pub fn write_bilevel_png(path: &Path, width: u32, height: u32, pixels: &[bool]) -> Result<()> {
     let rows = pixels.chunks(width.max(1) as usize);
     let bits = |row: &[bool]| {
@@ -83,7 +84,7 @@ fn unreadable(message: &str) -> Error {
     Error::new(ErrorKind::Io, message)
 }
 
-/// What a decoder says, for people who know no format.
+/// Describes a decoder's error for people who know no picture formats.
 fn in_words(error: &ImageError) -> Error {
     let text = error.to_string();
     match error {
@@ -95,7 +96,7 @@ fn in_words(error: &ImageError) -> Error {
     }
 }
 
-/// Whether a PNG's chunks (PNG specification, 5.3) are whole, up to the one that says that it is the last.
+/// Checks that a PNG's chunks (PNG specification, 5.3) are complete, up to the one that is marked as the last.
 fn check_png(bytes: &[u8]) -> Result<()> {
     let mut rest = bytes.get(8..).unwrap_or(&[]);
     while let Some((length, chunk)) = rest.split_first_chunk::<4>() {
@@ -112,7 +113,7 @@ fn check_png(bytes: &[u8]) -> Result<()> {
     Err(unreadable(CUT))
 }
 
-/// Whether the data of a JPEG that can be decoded is whole.
+/// Checks that the data of a JPEG that can be decoded is complete.
 fn check_jpeg(bytes: &[u8]) -> Result<()> {
     match jpeg::check(bytes) {
         Ok(jpeg::Looked::AtAll) => Ok(()),
@@ -122,8 +123,8 @@ fn check_jpeg(bytes: &[u8]) -> Result<()> {
     }
 }
 
-/// Whether a JPEG's marker of its end (ITU-T T.81, B.1.1.3) seems to be missing behind its last scan, which decoders
-/// fill with grey. Not so sure where something else follows the picture.
+/// Whether a JPEG's end marker (ITU-T T.81, B.1.1.3) seems to be missing behind its last scan, which decoders fill with
+/// grey. This is less certain if something else follows the picture.
 fn has_no_end(bytes: &[u8]) -> bool {
     let last = |marker: [u8; 2]| bytes.windows(2).rposition(|pair| pair == marker);
     last([0xFF, 0xD9]) < last([0xFF, 0xDA])
@@ -217,7 +218,7 @@ mod tests {
     fn what_follows_a_jpeg_is_no_part_of_it() {
         let whole = picture(ImageFormat::Jpeg);
         let plain = image::load_from_memory(&whole).unwrap();
-        // A film, say, in which the marker of a scan's begin happens to stand.
+        // The bytes behind the picture, such as a film, may contain a start-of-scan marker by chance.
         let tail = [&[0u8; 40][..], &[0xFF, 0xDA, 7, 9], &[3; 40]].concat();
         assert_eq!(decode(&[&whole[..], &tail].concat()).unwrap(), plain);
         let cut = &whole[..whole.len() * 2 / 3];

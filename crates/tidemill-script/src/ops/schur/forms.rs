@@ -1,16 +1,16 @@
-//! The Schur and Hessenberg forms themselves, for those who ask for them: unlike what eigenvalues come from, neither is
-//! scaled, so that the other factor stays orthogonal.
+//! The Schur and Hessenberg forms themselves, for the functions that return them. Unlike in the computation of
+//! eigenvalues, the matrix is not scaled, so that the other factor stays orthogonal.
 
 use super::{Balance, Square, hessenberg, isolated, triangular};
 use num_complex::Complex64;
 
-/// A form of a matrix and the orthogonal factor that leads to it, both column-major.
+/// A form of a matrix, and the orthogonal factor of the transformation; both column-major.
 pub(crate) struct Factored {
     pub form: Vec<f64>,
     pub factor: Vec<f64>,
 }
 
-/// The real Schur form (dgees); nothing if it does not converge.
+/// Returns the real Schur form (dgees); `None` if it does not converge.
 pub(crate) fn schur_form(a: &[f64], n: usize) -> Option<Factored> {
     if n == 0 {
         return Some(Factored { form: Vec::new(), factor: Vec::new() });
@@ -42,7 +42,7 @@ pub(crate) fn hessenberg_form(a: &[f64], n: usize) -> Factored {
 mod tests {
     use super::*;
 
-    /// The largest element of `U F U' - A` and of `U U' - I`.
+    /// Returns the largest element of `U F U' - A` and of `U U' - I`.
     fn residual(a: &[f64], n: usize, f: &Factored) -> f64 {
         let product = |x: &dyn Fn(usize, usize) -> f64, y: &dyn Fn(usize, usize) -> f64, i: usize, j: usize| {
             (0..n).map(|k| x(i, k) * y(k, j)).sum::<f64>()
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn both_forms_are_turned_back_into_the_matrix_by_their_factors_also_where_rows_were_exchanged() {
         let full = [4.0, 1.0, -2.0, 0.5, 3.0, 2.0, 1.0, -1.0, 7.0];
-        // Its second row and third column stand alone.
+        // Its second row and third column are isolated.
         let alone = [1.0, 0.0, 2.0, 5.0, 3.0, 6.0, 0.0, 0.0, 4.0];
         for a in [full, alone] {
             let schur = schur_form(&a, 3).expect("it converges");

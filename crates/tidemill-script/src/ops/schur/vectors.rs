@@ -1,10 +1,10 @@
-//! Eigenvectors from the real Schur form, by substitution from the last row up (dtrevc).
+//! Computes eigenvectors from the real Schur form, by substitution from the last row up (dtrevc).
 
 use super::{Balance, Form, Square};
 use num_complex::Complex64;
 
-/// The unit eigenvectors: of the Schur form by substitution (dtrevc), turned and scaled back. The largest element of a
-/// complex one is real.
+/// Returns the unit eigenvectors: those of the Schur form (dtrevc), rotated and scaled back. The largest element of a
+/// complex eigenvector is real.
 pub(super) fn vectors(form: &Form) -> Vec<Complex64> {
     let (t, n) = (&form.t, form.t.n);
     let mut out = Vec::with_capacity(n * n);
@@ -36,7 +36,7 @@ pub(super) fn vectors(form: &Form) -> Vec<Complex64> {
     out
 }
 
-/// Gives a vector with elements unit length, and makes its largest element real, which keeps the sign of its real part.
+/// Scales a vector to unit length, and makes its largest element real; the sign of that element's real part is kept.
 pub(crate) fn normalise(vector: &mut [Complex64]) {
     let length = vector.iter().map(|z| z.norm_sqr()).sum::<f64>().sqrt();
     vector.iter_mut().for_each(|z| *z /= length);
@@ -49,7 +49,7 @@ pub(crate) fn normalise(vector: &mut [Complex64]) {
     }
 }
 
-/// Solves for the elements above row `first` of the vector whose other elements are there, from the bottom up.
+/// Solves for the elements above row `first` of the vector, from the bottom up. The other elements are known.
 fn substitute(t: &Square, value: Complex64, first: usize, last: usize, x: &mut [Complex64]) {
     let largest = t.data.iter().fold(0.0, |m: f64, v| m.max(v.abs()));
     let least = (f64::EPSILON * (value.re.abs() + value.im.abs())).max(f64::MIN_POSITIVE * largest.max(1.0));
@@ -71,7 +71,7 @@ fn substitute(t: &Square, value: Complex64, first: usize, last: usize, x: &mut [
         } else {
             x[j] = right(x, j, j + 1) / away(t.at(j, j) - value);
         }
-        // Nothing overflows: only the direction counts.
+        // Scaling avoids an overflow, since only the vector's direction counts.
         let most = x[1..=last].iter().fold(0.0, |m: f64, z| m.max(z.norm()));
         if most > 1e100 {
             x[1..=last].iter_mut().for_each(|z| *z /= most);
@@ -80,7 +80,7 @@ fn substitute(t: &Square, value: Complex64, first: usize, last: usize, x: &mut [
 }
 
 impl Balance {
-    /// The eigenvector of the matrix before it was balanced (dgebak).
+    /// Turns the vector into the eigenvector of the matrix before balancing (dgebak).
     fn undo(&self, vector: &mut [Complex64]) {
         let n = vector.len();
         (self.low..=self.high).for_each(|i| vector[i - 1] *= self.scale[i]);
