@@ -1,4 +1,4 @@
-//! What builtins share in reading their arguments: sizes, dimensions, flags, class names.
+//! Functions with which builtins read their arguments: sizes, dimensions, flags, class names.
 //!
 //! Must hold: nothing here changes anything; host values of arrays on the runtime are asked for (SCRIPT-2).
 
@@ -7,10 +7,10 @@ use crate::env::Env;
 use crate::error::{Flow, fail, fail_id};
 use crate::value::{Class, Data, Dims, Tensor, Value};
 
-/// The most dimensions an array may have: an argument beyond it is a mistake, and no list of extents grows to it.
+/// The most dimensions that an array may have. A larger argument is a mistake, and no list of extents grows so long.
 pub const RANK_MAX: usize = 1 << 16;
 
-/// Whether an argument is this word, in any case.
+/// Whether an argument is this word, ignoring case.
 pub fn is_word(value: &Value, word: &str) -> bool {
     value.as_bytes().is_some_and(|b| b.eq_ignore_ascii_case(word.as_bytes()))
 }
@@ -20,10 +20,10 @@ pub fn has_word(args: &[Value], word: &str) -> bool {
     args.iter().any(|a| is_word(a, word))
 }
 
-/// An argument's one number; the first element of an array, as Octave takes it.
+/// Returns an argument's number; for an array, the first element, as Octave does.
 ///
 /// # Errors
-/// What has no numbers, or no elements.
+/// A value that has no numbers, or no elements.
 pub fn number(env: &Env, name: &str, value: &Value) -> Flow<f64> {
     match value {
         Value::Num(x) => Ok(*x),
@@ -44,10 +44,10 @@ pub fn number(env: &Env, name: &str, value: &Value) -> Flow<f64> {
     }
 }
 
-/// A number as an extent or an index: an integer.
+/// Converts a number that is an extent or an index to an integer.
 ///
 /// # Errors
-/// In Octave's words: `conversion of 1.5 to octave_idx_type value failed`.
+/// Octave's error: `conversion of 1.5 to octave_idx_type value failed`.
 pub fn integer(x: f64) -> Flow<i64> {
     if x.is_nan() {
         return fail!("conversion of nan to octave_idx_type value failed");
@@ -64,23 +64,23 @@ pub fn integer(x: f64) -> Flow<i64> {
     Ok(x as i64)
 }
 
-/// A number as messages have it: `%g`.
+/// Formats a number as messages do: by `%g`.
 pub fn short(x: f64) -> String {
     number::text(x, Notation::General(6))
 }
 
-/// An extent: negative ones are 0.
+/// Converts a number to an extent; negative numbers become 0.
 ///
 /// # Errors
-/// As [`integer`].
+/// Those of [`integer`].
 pub fn extent(x: f64) -> Flow<usize> {
     Ok(integer(x)?.max(0) as usize)
 }
 
-/// A dimension's number, from 0. `wording` makes the message of what is none.
+/// Returns the dimension that an argument names, from 0. `wording` makes the message for an invalid one.
 ///
 /// # Errors
-/// What is no positive integer.
+/// A value that is no positive integer.
 pub fn dim(env: &Env, value: &Value, wording: impl Fn(f64) -> String) -> Flow<usize> {
     let numeric = matches!(value, Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_));
     if !numeric || value.is_char() || value.is_complex() || value.len() != 1 {
@@ -90,19 +90,19 @@ pub fn dim(env: &Env, value: &Value, wording: impl Fn(f64) -> String) -> Flow<us
     if x >= 1.0 && x == x.trunc() && x < RANK_MAX as f64 { Ok(x as usize - 1) } else { fail!("{}", wording(x)) }
 }
 
-/// Over which dimensions a reduction goes.
+/// The dimensions along which a reduction goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Over {
-    /// The first that is not 1.
+    /// The first whose extent is not 1.
     Default,
-    /// These (from 0), distinct; a list may have one.
+    /// These (from 0), all different.
     Dims(Vec<usize>),
     /// All of them.
     All,
 }
 
 impl Over {
-    /// The dimensions for an array of this shape.
+    /// Returns the dimensions for an array of this shape.
     pub fn of(&self, dims: &Dims) -> Vec<usize> {
         match self {
             Over::Default => vec![dims.first_non_singleton()],
@@ -112,10 +112,10 @@ impl Over {
     }
 }
 
-/// The dimension argument of a reduction: a number, a list of distinct ones, `'all'`; `[]` is the default.
+/// Reads the dimension argument of a reduction: a number, a list of different numbers, or `'all'`; `[]` is the default.
 ///
 /// # Errors
-/// What is none of these.
+/// Any other value.
 pub fn over(env: &Env, value: Option<&Value>, wording: impl Fn(f64) -> String) -> Flow<Over> {
     let Some(value) = value else { return Ok(Over::Default) };
     if is_word(value, "all") {
@@ -146,10 +146,10 @@ pub fn over(env: &Env, value: Option<&Value>, wording: impl Fn(f64) -> String) -
     Ok(Over::Dims(dims))
 }
 
-/// The sizes that `zeros(…)` and its kin take: none (1×1), `n` (n×n), `m, n, …` or a vector of them.
+/// Reads the sizes that `zeros(…)` and the like take: none (1×1), `n` (n×n), `m, n, …`, or a vector of sizes.
 ///
 /// # Errors
-/// What are no integers.
+/// Sizes that are no integers.
 pub fn sizes(env: &Env, name: &str, args: &[Value]) -> Flow<Dims> {
     env.host_all(args)?;
     match args {
@@ -200,12 +200,12 @@ fn plain_number(env: &Env, value: &Value) -> Flow<f64> {
     }
 }
 
-/// The class that a word names, if it is a char row and names an array class.
+/// Returns the class that an argument names; `None` if it is no char row, or names no array class.
 pub fn class_word(value: &Value) -> Option<Class> {
     Class::from_name(std::str::from_utf8(value.as_bytes()?).ok()?)
 }
 
-/// A char row or a cell of char rows as texts.
+/// Returns a char row, or a cell of char rows, as texts.
 pub fn texts(value: &Value) -> Option<Vec<Vec<u8>>> {
     match value {
         Value::Cell(c) => c.items.iter().map(|v| v.as_bytes().map(<[u8]>::to_vec)).collect(),

@@ -1,12 +1,12 @@
-//! Tests of the array families (creation, shapes, reductions, sorting, questions, device) by scripts: what they give
-//! on the host and on the runtime. Expected values are GNU Octave's, or MATLAB's where the two differ.
+//! Tests the array families (creation, shapes, reductions, sorting, queries, device) by scripts, with results on the
+//! host and on the runtime. Expected values are those of GNU Octave, or of MATLAB where the two differ.
 
 use crate::Script;
 use crate::env::Options;
 use crate::rig::env_with;
 use crate::vm::Interp;
 
-/// What a script prints, or the message of its error.
+/// Returns a script's output, or the message of its error.
 fn printed(code: &str, host_elements_max: usize) -> String {
     let (env, out) = env_with(Options { host_elements_max, ..Options::default() });
     let script = match Script::parse(code) {
@@ -20,7 +20,7 @@ fn printed(code: &str, host_elements_max: usize) -> String {
     }
 }
 
-/// `mat2str` of an expression's value.
+/// Returns the `mat2str` of an expression's value.
 fn value(expression: &str) -> String {
     printed(&format!("disp (mat2str ({expression}))"), 4096).trim_end().to_string()
 }
@@ -204,7 +204,7 @@ fn seeds_repeat_numbers_and_states_go_back() {
     both_equal("x = randperm (5000); disp (isequal (sort (x), 1:5000))");
 }
 
-/// Arrays that the runtime has a class for.
+/// Arrays of classes that the runtime has.
 const ARRAYS: [&str; 16] = [
     "5",
     "NaN",
@@ -224,7 +224,7 @@ const ARRAYS: [&str; 16] = [
     "[1 1 2;3 3 4;1 1 2]",
 ];
 
-/// Calls, `$` for the array.
+/// Calls, in which `$` stands for the array.
 const CALLS: [&str; 64] = [
     "sum ($)",
     "sum ($, 2)",
@@ -323,7 +323,7 @@ fn the_device_keeps_what_it_was_given() {
         ),
         ("[a, b] = gather (gpuArray (1), gpuArray (2)); disp (a + b)", "3\n"),
         ("x = rand (100, 100); y = x + 1; wait (gpuDevice); disp (size (y))", "   100   100\n"),
-        // Sums and signs of -0 are 0, whatever is reduced.
+        // Sums of zeros, and signs of -0, are 0 whatever is reduced.
         (
             "x = zeros (100, 100) * -1; disp ([any(1 ./ sum (x, 3)(:) < 0), any(1 ./ mean (x, 3)(:) < 0), any(1 ./ sign (x)(:) < 0)])",
             "  0  0  0\n",
@@ -334,7 +334,7 @@ fn the_device_keeps_what_it_was_given() {
             "x = uint8 (200) * ones (100, 100, 'uint8'); y = sumsq (x, 'native'); disp (class (y)), disp (y(1))",
             "uint8\n255\n",
         ),
-        // What a map or a closure holds is waited for, too.
+        // Arrays in a map or a closure are awaited, too.
         (
             "m = containers.Map (); m('a') = sqrt (rand (100, 100) - 5); try, wait (gpuDevice), catch, disp (1), end",
             "1\n",

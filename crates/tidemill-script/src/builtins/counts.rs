@@ -1,9 +1,9 @@
-//! How many arguments and outputs a builtin takes, and what is said where they are more or less.
+//! Checks how many arguments and outputs a builtin takes, and words the errors.
 
 use super::{ANY, Builtin};
 use crate::error::{Flow, fail_id};
 
-/// Builtins that in Octave are written in the language: too many arguments are told as those of any such function.
+/// Builtins that Octave has written in its own language. The error for too many arguments is that of such functions.
 #[rustfmt::skip]
 static WRITTEN_THERE: &[&str] = &[
     "accumarray", "acosd", "acot", "acoth", "acsc", "acsch", "asec", "asech", "asind", "atand", "base2dec", "beta",
@@ -23,7 +23,7 @@ static WRITTEN_THERE: &[&str] = &[
     "usejava", "vander", "var", "vecnorm", "version", "wilkinson",
 ];
 
-/// Functions of the library that are builtins in Octave: too many arguments are told as a builtin's.
+/// Library functions that are builtins in Octave. The error for too many arguments is that of builtins.
 #[rustfmt::skip]
 static BUILT_IN_THERE: &[&str] = &[
     "convn", "del2", "givens", "gmtime", "hex2num", "issparse", "localtime", "lsode", "mktime", "newline",
@@ -31,12 +31,12 @@ static BUILT_IN_THERE: &[&str] = &[
     "strftime", "sylvester",
 ];
 
-/// Whether a function of the library is a builtin in Octave.
+/// Whether a library function is a builtin in Octave.
 pub fn is_built_in_there(name: &str) -> bool {
     BUILT_IN_THERE.binary_search(&name).is_ok()
 }
 
-/// Names under which Octave's messages know a function.
+/// The names that Octave's messages use for some functions.
 static KNOWN_AS: &[(&str, &str)] = &[
     ("chdir", "cd"),
     ("gammaln", "lgamma"),
@@ -48,23 +48,24 @@ static KNOWN_AS: &[(&str, &str)] = &[
     ("upper", "toupper"),
 ];
 
-/// The error of a call that a function does not take, with how it is called.
+/// Returns the error for a call with wrong arguments, with the correct usage.
 ///
 /// # Errors
 /// Always.
 pub fn invalid_call<T>(name: &str, usage: &str) -> Flow<T> {
     let usage: Vec<&str> = usage.split(name).collect();
-    // Arguments stand in capitals, as Octave's documentation has them.
+    // Arguments are in capitals, as in Octave's documentation.
     let usage = usage.iter().map(|part| part.to_uppercase()).collect::<Vec<_>>().join(name);
     let known = KNOWN_AS.iter().find(|(ours, _)| *ours == name).map_or(name, |(_, theirs)| theirs);
     fail_id!("Octave:invalid-fun-call", "Invalid call to {known}.  Correct usage is:\n\n -- {usage}")
 }
 
-/// Refuses a call with too few or too many arguments or outputs; how many outputs it gives. Where they are `listed` for
-/// targets, a builtin of Octave gives as many as it has, and what is missing is told when it is assigned.
+/// Checks the number of arguments and outputs of a call, and returns how many outputs the builtin gives. If the outputs
+/// are `listed` for targets, a builtin gives as many as it has, as in Octave; a missing one is an error when it is
+/// assigned.
 ///
 /// # Errors
-/// As Octave words it.
+/// Octave's errors for such calls.
 pub fn check_call(builtin: &Builtin, args: usize, nargout: usize, listed: bool) -> Flow<usize> {
     let too_many = builtin.args_max != ANY && args > builtin.args_max as usize;
     let is_written = WRITTEN_THERE.binary_search(&builtin.name).is_ok();

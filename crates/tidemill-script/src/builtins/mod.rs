@@ -1,6 +1,7 @@
-//! The functions of the language: one table a family, each row with its name, its arguments, its help and its code.
+//! The builtin functions of the language: a table for each family. Each row has a function's name, its arguments, its
+//! help and its code.
 //!
-//! `help`, `docs/matlab.md`, argument counts and suggestions for unknown names all read the same rows.
+//! `help`, `docs/matlab.md`, argument counts and suggestions for unknown names all read these rows.
 
 pub mod args;
 mod arrays;
@@ -28,27 +29,27 @@ use super::vm::Interp;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 
-/// A function of the language.
+/// A builtin function of the language.
 pub struct Builtin {
-    /// Its name.
+    /// The function's name.
     pub name: &'static str,
-    /// The fewest arguments it takes.
+    /// The fewest arguments that it takes.
     pub args_min: u8,
-    /// The most; [`ANY`] for no limit.
+    /// The most arguments that it takes; [`ANY`] for no limit.
     pub args_max: u8,
-    /// The most outputs.
+    /// The most outputs that it gives.
     pub outputs_max: u8,
-    /// What of the world around the script it touches.
+    /// Whether it touches files, the environment and the like.
     pub reach: Reach,
-    /// How it is called: `[m, i] = max (x, [], dim)`.
+    /// Its usage: `[m, i] = max (x, [], dim)`.
     pub usage: &'static str,
-    /// What it does, in a line.
+    /// A sentence that describes it.
     pub summary: &'static str,
-    /// Its code. Arguments are counted already. Calls go through [`Builtin::call`], which asks what it may reach.
+    /// Its code, for a checked number of arguments. Calls go through [`Builtin::call`], which checks its reach.
     run: Run,
 }
 
-/// A row of a table: name, fewest and most arguments, most outputs, usage, summary, code.
+/// Makes a row of a table: name, fewest and most arguments, most outputs, usage, summary, code.
 const fn row(
     name: &'static str,
     args_min: u8,
@@ -62,22 +63,22 @@ const fn row(
 }
 
 impl Builtin {
-    /// The same row of a function that touches files, folders, the environment, the process or standard input.
+    /// Marks a function that touches files, folders, the environment, the process or standard input.
     const fn outside(self) -> Builtin {
         Builtin { reach: Reach::Outside, ..self }
     }
 
-    /// The same row of a function of which some calls touch these. Its code asks [`Env::check_outside`] for those.
+    /// Marks a function that touches these by some of its calls. Its code asks [`Env::check_outside`] in those calls.
     ///
     /// [`Env::check_outside`]: super::env::Env::check_outside
     const fn partly_outside(self) -> Builtin {
         Builtin { reach: Reach::Partly, ..self }
     }
 
-    /// Runs it on counted arguments.
+    /// Runs it on a checked number of arguments.
     ///
     /// # Errors
-    /// What its code finds wrong, and the refusal of a sandbox.
+    /// Errors of its code, and the refusal of a sandbox.
     pub fn call(&self, interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         if self.reach == Reach::Outside {
             interp.check_outside(self.name)?;
@@ -89,65 +90,65 @@ impl Builtin {
 /// No limit on arguments or outputs.
 pub const ANY: u8 = u8::MAX;
 
-/// The code of a builtin: the machine, the arguments, how many outputs are asked for (0: as a statement).
+/// The code of a builtin. It gets the machine, the arguments, and the number of outputs (0: called as a statement).
 /// SCRIPT-2: it reads the host values of all its arguments before it changes or prints anything.
 pub type Run = fn(&mut Interp, &[Value], usize) -> Flow<Outcome>;
 
-/// What a builtin gives.
+/// The result of a builtin.
 pub enum Outcome {
-    /// Its outputs; may be none.
+    /// Its outputs; there may be none.
     Values(Values),
-    /// Work that calls functions of the script, carried on by the machine.
+    /// Work that calls functions of the script. The machine carries it out.
     Task(Box<dyn Task>),
-    /// The outputs of this call, in the builtin's place (`feval`).
+    /// A call that takes the builtin's place and gives its outputs (`feval`).
     Call {
-        /// What is called.
+        /// The called function.
         function: Arc<Function>,
-        /// With these.
+        /// Its arguments.
         args: Vec<Value>,
     },
-    /// The text, run in the caller's variables; what it prints becomes the output if `capture`.
+    /// A text, which runs in the caller's variables. Its printed text becomes the output if `capture`.
     Eval {
         /// The text.
         text: String,
-        /// What runs instead where it fails.
+        /// The text that runs if the first one fails.
         handler: Option<String>,
-        /// Whether its output is kept (`evalc`).
+        /// Whether the printed text is captured (`evalc`).
         capture: bool,
-        /// Whose variables it runs in.
+        /// The variables that the text sees.
         scope: Scope,
     },
-    /// The statements of a file, run in the caller's variables.
+    /// The statements of a file, which run in the caller's variables.
     File {
-        /// The file.
+        /// The file's name.
         name: String,
-        /// What it says.
+        /// The file's text.
         text: String,
     },
-    /// A variable of another frame set (`assignin`).
+    /// An assignment to a variable of another frame (`assignin`).
     Assign {
-        /// Its name.
+        /// The variable's name.
         name: String,
         /// Its value.
         value: Value,
-        /// Whose variable it is.
+        /// The frame of the variable.
         scope: Scope,
     },
 }
 
-/// Whose variables a text sees.
+/// The frame whose variables a text sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// The code's that runs the builtin.
+    /// The frame of the code that calls the builtin.
     Here,
-    /// That of the code that called it.
+    /// The frame of that code's caller.
     Caller,
-    /// The script's.
+    /// The frame of the script.
     Base,
 }
 
 impl Outcome {
-    /// Its first value; the empty matrix where there is none.
+    /// Returns its first value; the empty matrix if there is none.
     pub fn first(self) -> Value {
         match self {
             Outcome::Values(values) => values.into_iter().next().unwrap_or_else(Value::empty),
@@ -155,7 +156,7 @@ impl Outcome {
         }
     }
 
-    /// A text that runs in the caller's variables.
+    /// Makes a text that runs in the caller's variables.
     pub fn text(text: impl Into<String>) -> Outcome {
         Outcome::Eval { text: text.into(), handler: None, capture: false, scope: Scope::Here }
     }
@@ -177,43 +178,43 @@ impl From<Vec<Value>> for Outcome {
     }
 }
 
-/// No output.
+/// Returns no output.
 pub fn nothing() -> Outcome {
     Outcome::Values(Values::new())
 }
 
-/// A builtin that calls functions of the script (`cellfun`, `arrayfun`, `feval`): a small state machine, so that a
-/// call may wait and the machine's own stack stays flat.
+/// A builtin that calls functions of the script (`cellfun`, `arrayfun`, `feval`). It is a small state machine, so that
+/// a call may wait and the machine's own stack stays flat.
 pub trait Task: Send {
-    /// The next step. `last` is what the last call gave; `None` at the first step. An error arrives here only if
-    /// [`Task::catches`] says so.
+    /// Takes the next step. `last` is the result of the last call; `None` at the first step. An error is passed only if
+    /// [`Task::catches`].
     ///
     /// # Errors
-    /// What ends the task.
+    /// Errors that end the task.
     fn step(&mut self, interp: &mut Interp, last: Option<Result<Values, ScriptError>>) -> Flow<TaskStep>;
 
-    /// Whether errors of its calls come to [`Task::step`].
+    /// Whether errors of its calls are passed to [`Task::step`].
     fn catches(&self) -> bool {
         false
     }
 }
 
-/// What a task does next.
+/// The next action of a task.
 pub enum TaskStep {
-    /// Call a function.
+    /// It calls a function.
     Call {
-        /// Which.
+        /// The called function.
         function: Arc<Function>,
-        /// With these.
+        /// The function's arguments.
         args: Vec<Value>,
-        /// For so many outputs.
+        /// The number of outputs.
         nargout: usize,
     },
-    /// Give these outputs and end.
+    /// It ends with these outputs.
     Done(Values),
 }
 
-/// All families, in the order of the documentation: a title and its rows.
+/// Returns all families in the order of the documentation: titles, each with its rows.
 pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
     static FAMILIES: &[(&str, &[Builtin])] = &[
         ("Creation", arrays::creation::ROWS),
@@ -274,7 +275,7 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
     FAMILIES
 }
 
-/// The builtin of this name.
+/// Finds the builtin of this name.
 pub fn find(name: &str) -> Option<&'static Builtin> {
     static BY_NAME: OnceLock<FxHashMap<&'static str, &'static Builtin>> = OnceLock::new();
     BY_NAME

@@ -1,29 +1,29 @@
-//! What of the world around a script its functions touch, and what a sandbox refuses.
+//! Whether functions touch the world around a script, and which calls a sandbox refuses.
 //!
-//! In: a mark in each row of the tables. Out: an error that names the function, where the script runs in a sandbox.
+//! In: a mark in each row of the tables. Out: an error that names the function, if the script runs in a sandbox.
 //! Must hold:
 //! - REACH-1: a function that touches files, folders, the environment, the process or standard input is marked in its
-//!   row. The tests below read the sources and ask for the mark.
-//! - REACH-2: in a sandbox, no path leads anywhere ([`Env::at`](crate::env::Env::at)), whoever forgot a mark,
-//!   and no function file is read.
+//!   row. The tests below read the sources and demand the mark.
+//! - REACH-2: in a sandbox, no path can be opened ([`Env::at`](crate::env::Env::at)), even if a mark was forgotten, and
+//!   no function file is read.
 
 use crate::env::Env;
 use crate::error::{Flow, Stop, fail_id};
 use crate::vm::Interp;
 
-/// What of the world around the script a function touches.
+/// The part of the world that a function touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Its arguments, the script and the runtime alone.
+    /// Only its arguments, the script and the runtime.
     Script,
     /// Files, folders, the environment, the process, or standard input: a sandbox refuses every call.
     Outside,
-    /// The same by some of its calls, which ask [`Env::check_outside`].
+    /// Files and the like by some of its calls, which ask [`Env::check_outside`].
     Partly,
 }
 
 impl Env {
-    /// Refuses a call of this function that touches the world around the script, where it runs in a sandbox.
+    /// Returns an error, if the script runs in a sandbox, for a call of this function that touches files and the like.
     ///
     /// # Errors
     /// The refusal, which names the function.
@@ -39,10 +39,10 @@ impl Env {
 }
 
 impl Interp {
-    /// As [`Env::check_outside`], in the name of the library's function that the script has called, if it is one.
+    /// Does the same as [`Env::check_outside`]. If the script called a library function, the error names that function.
     ///
     /// # Errors
-    /// As [`Env::check_outside`].
+    /// Those of [`Env::check_outside`].
     pub fn check_outside(&self, name: &str) -> Flow<()> {
         if !self.env.options.sandbox {
             return Ok(());
@@ -64,7 +64,7 @@ mod tests {
     use crate::builtins::{Builtin, families};
     use std::path::{Path, PathBuf};
 
-    /// Words of Rust by which code reaches the world around a script.
+    /// Words in Rust code that reach the world around a script.
     const WORDS: &[&str] = &[
         "std::fs",
         "fs::",
@@ -85,22 +85,22 @@ mod tests {
         "read_dir",
     ];
 
-    /// Functions in files that hold such words that touch nothing by themselves: text of paths, streams that `fopen`
-    /// would have had to open, what the program tells of itself, clocks.
+    /// Functions in files with such words that touch nothing themselves: functions on the text of paths, on streams
+    /// that only `fopen` can open, on the program's own properties, and clocks.
     #[rustfmt::skip]
     const INSIDE: &[&str] = &[
         "fclose", "SEEK_SET", "SEEK_CUR", "SEEK_END", "stdin", "fullfile", "fileparts", "filesep", "pathsep",
         // Texts, numbers and pictures in memory.
         "rgb2gray", "im2double", "im2uint8",
-        // The script, its arguments, its own standard output, and what machine it runs on.
+        // These concern the script, its arguments, its own standard output, and the kind of machine.
         "exit", "quit", "argv", "program_name", "ispc", "isunix", "ismac", "isdeployed", "usejava", "OCTAVE_VERSION",
         "version", "nproc", "maxNumCompThreads", "fflush", "stdout", "stderr",
         "eval", "evalc", "evalin", "nargin", "nargout", "isargout", "inputname",
-        // The time, also that of the process.
+        // These read the time, including that of the process.
         "tic", "toc", "clock", "time", "now", "cputime", "pause",
     ];
 
-    /// The builtins that a file defines. A file defines a family if its text holds every name of the family.
+    /// Returns the builtins that a file defines. A file defines a family if its text contains every name of the family.
     fn rows_of(file: &Path) -> Vec<&'static Builtin> {
         let text = std::fs::read_to_string(file).unwrap();
         let named = |b: &&Builtin| text.contains(&format!("\"{}\"", b.name));
@@ -108,7 +108,7 @@ mod tests {
         own.flat_map(|(_, rows)| rows.iter()).collect()
     }
 
-    /// The files of Rust in a folder and in the folders below it.
+    /// Returns the Rust files in a folder and in the folders below it.
     fn sources(folder: &Path) -> Vec<PathBuf> {
         let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
@@ -131,7 +131,7 @@ mod tests {
         }
         assert!(reaching.iter().any(|file| file.ends_with("files/streams.rs")) && reaching.len() > 5, "{reaching:?}");
         for file in &reaching {
-            // Pictures are a feature; `random.rs` reads the clock alone.
+            // Pictures are a cargo feature; `random.rs` only reads the clock.
             let rows = rows_of(file);
             for row in rows.iter().filter(|row| row.reach == Reach::Script) {
                 assert!(

@@ -1,4 +1,4 @@
-//! How builtins put arrays on the runtime and take results from it.
+//! Functions with which builtins put arrays on the runtime and take results from it.
 //!
 //! Must hold: a result is pinned to the device if a source is, and may fault if a source may.
 
@@ -8,13 +8,13 @@ use crate::value::{Class, Dims, Lazy, Value};
 use std::sync::Arc;
 use tidemill::{Array, Shape};
 
-/// Whether a result of this class and size is recorded on the runtime rather than computed at once.
+/// Whether a result of this class and size is recorded on the runtime, and not computed at once.
 pub fn is_big(env: &Env, class: Class, elements: usize) -> bool {
     elements > env.options.host_elements_max && class.dtype().is_some()
 }
 
-/// The array of the runtime for a value: its own, or a copy of its host elements. `None` for classes that the runtime
-/// does not have.
+/// Returns the array of the runtime for a value: its own, or a copy of its host elements. `None` for classes that the
+/// runtime lacks.
 ///
 /// # Errors
 /// Arrays beyond the runtime's limits.
@@ -26,7 +26,7 @@ pub fn lift(env: &Env, value: &Value) -> Flow<Option<Array>> {
     crate::value::lazy::lift(env, value, class).map(Some)
 }
 
-/// A recorded array as a value; `sources` are what it was made from.
+/// Makes a value of a recorded array that was computed from `sources`.
 ///
 /// # Errors
 /// The fault that the array carries.
@@ -37,7 +37,7 @@ pub fn record(array: Array, class: Class, sources: &[&Value]) -> Flow<Value> {
     Ok(Value::Lazy(Arc::new(Lazy::new(array, class, pinned, may_fault)?)))
 }
 
-/// A value pinned to the device: the GPU, where the runtime has one.
+/// Pins a value to the device: to the GPU, if the runtime has one.
 ///
 /// # Errors
 /// The fault that the array carries.
@@ -54,7 +54,7 @@ pub fn pin(env: &Env, value: Value) -> Flow<Value> {
     }
 }
 
-/// Refuses shapes that the runtime cannot hold, in the language's words.
+/// Returns an error in the language's words for shapes that the runtime cannot hold.
 ///
 /// # Errors
 /// Out of memory, too many dimensions.
@@ -64,7 +64,7 @@ pub fn check_shape(env: &Env, dims: &Dims) -> Flow<()> {
     Ok(())
 }
 
-/// An array of one number, of a class that the runtime has.
+/// Makes an array that holds one number, of a class that the runtime has.
 ///
 /// # Errors
 /// Other classes.
@@ -83,10 +83,10 @@ pub fn filled(env: &Env, class: Class, dims: &Dims, value: f64) -> Flow<Array> {
     })
 }
 
-/// Awaits a future of arrays and finds what it gave in the second run: `Err(Need)` first, then the arrays.
+/// Awaits a value: returns `Err(Need)` in the instruction's first run, and the future's value in the second.
 ///
 /// # Errors
-/// The need itself; what the future raised.
+/// The need itself; the future's error.
 pub fn awaited(
     env: &mut Env,
     future: impl FnOnce() -> Flow<futures::future::BoxFuture<'static, Result<Value, crate::error::ScriptError>>>,

@@ -1,6 +1,6 @@
 //! Arrays from sizes and numbers: `zeros`, `eye`, `linspace`, `repmat`, constants, special matrices.
 //!
-//! In: sizes, classes, prototypes. Out: host arrays, or fills recorded on the runtime where they are big.
+//! In: sizes, classes, prototypes. Out: host arrays, or fills recorded on the runtime if they are big.
 
 use crate::builtins::args::{class_word, integer, is_word, number, sizes};
 use crate::builtins::numeric::operators::{cat, joined};
@@ -65,7 +65,7 @@ pub static ROWS: &[Builtin] = &[
     }),
 ];
 
-/// What the sizes are followed by: a class, a prototype, a place.
+/// The arguments behind the sizes: a class, a prototype, a place.
 struct Form<'a> {
     sizes: &'a [Value],
     class: Option<Class>,
@@ -73,10 +73,10 @@ struct Form<'a> {
     gpu: bool,
 }
 
-/// Splits the arguments of a filling function. `wrong` makes the message of a word that is no class.
+/// Splits the arguments of a filling function. `wrong` makes the error for a word that is no class.
 fn form<'a>(args: &'a [Value], wrong: impl Fn(&str) -> ScriptError) -> Flow<Form<'a>> {
     let words = args.iter().position(Value::is_string).unwrap_or(args.len());
-    // An empty char array is a size.
+    // An empty char array is a size, and no word.
     let words = if words < args.len() && args[words].is_empty() { args.len() } else { words };
     let mut form = Form { sizes: &args[..words], class: None, like: None, gpu: false };
     let mut rest = args[words..].iter();
@@ -112,7 +112,7 @@ impl Form<'_> {
     }
 }
 
-/// Refuses host arrays that memory does not hold.
+/// Returns an error for host arrays that do not fit into memory.
 ///
 /// # Errors
 /// Out of memory.
@@ -120,7 +120,7 @@ pub fn check_host(env: &Env, dims: &Dims, class: Class) -> Flow<()> {
     env.check_host(dims, class.bytes())
 }
 
-/// One value everywhere, in host memory or recorded.
+/// Makes an array that holds one value, in host memory or recorded.
 fn fill(env: &mut Env, form: &Form<'_>, dims: Dims, value: f64) -> Flow<Value> {
     let class = form.class();
     if let Class::Cell | Class::Struct | Class::Function | Class::Char = class {
@@ -156,7 +156,7 @@ fn filled_with(interp: &mut Interp, name: &'static str, args: &[Value], value: f
     Ok(fill(&mut interp.env, &form, dims, value)?.into())
 }
 
-/// Where a value is missing: NaN with the payload of [`MISSING`].
+/// Finds the elements that mark missing values: NaN with the payload of [`MISSING`].
 fn isna(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if !args[0].is_numeric() && args[0].class() != Class::Logical {
         return match &args[0] {
@@ -237,7 +237,7 @@ fn eps(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     by_class(interp, "eps", args, f64::EPSILON, f32::EPSILON)
 }
 
-/// The distance from `|x|` to the next greater double.
+/// Returns the distance from `|x|` to the next greater double.
 fn spacing(x: f64) -> f64 {
     let x = x.abs();
     if x.is_nan() || x.is_infinite() {
@@ -258,7 +258,7 @@ fn spacing_f32(x: f32) -> f32 {
         f32::from_bits(1)
     } else {
         let bits = x.to_bits().min(f32::MAX.to_bits() - 1);
-        // The greatest number's spacing is that of its binade.
+        // For the greatest number, this is the spacing of its binade.
         f32::from_bits(bits + 1) - f32::from_bits(bits)
     }
 }
@@ -279,7 +279,7 @@ fn int_limit(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Ou
     };
     let (least, greatest) = class.integer_range().unwrap_or_default();
     let data = match (class, name == "intmax") {
-        // Exact where a double is not.
+        // A double cannot hold these exactly.
         (Class::Int64, max) => Data::I64(vec![if max { i64::MAX } else { i64::MIN }]),
         (Class::Uint64, max) => Data::U64(vec![if max { u64::MAX } else { 0 }]),
         (class, max) => Data::filled(class, if max { greatest } else { least } as f64, 1),
@@ -335,7 +335,7 @@ fn eye(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(if form.on_device() { crate::builtins::system::device::pinned(env, &value)? } else { value }.into())
 }
 
-/// `to[at] = from[i]`, both of one variant; nothing otherwise.
+/// Sets `to[at] = from[i]` if both are of one variant; otherwise does nothing.
 pub fn set(to: &mut Data, at: usize, from: &Data, i: usize) {
     macro_rules! pairs {
         ($($variant:ident),*) => {
@@ -427,7 +427,7 @@ fn linspace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(dims, data)).into())
 }
 
-/// `n` points from `a` to `b`; `mirrored`: built from both ends, so that they mirror each other.
+/// Returns `n` points from `a` to `b`. With `mirrored`, they are computed from both ends, so that they are symmetric.
 fn points<T>(a: T, b: T, n: usize, mirrored: bool, times: impl Fn(T, f64) -> T, over: impl Fn(T, f64) -> T) -> Vec<T>
 where
     T: Copy + Default + PartialEq + std::ops::Add<Output = T> + std::ops::Sub<Output = T> + std::ops::Neg<Output = T>,
@@ -485,7 +485,7 @@ fn colon(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     .into())
 }
 
-/// A host array or recorded array of a value, whichever it is, in another class of the runtime.
+/// Returns a value in another class of the runtime, whether it is a host array or recorded.
 pub fn in_class(env: &Env, value: &Value, class: Class) -> Flow<Value> {
     if value.class() == class {
         return Ok(value.clone());

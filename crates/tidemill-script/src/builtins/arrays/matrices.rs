@@ -1,7 +1,7 @@
 //! Special matrices, grids, diagonals and triangles.
 //!
-//! In: vectors and sizes. Out: matrices on the host; what has an op on the runtime is recorded there for arrays that
-//! lie there.
+//! In: vectors and sizes. Out: matrices on the host. If the runtime has an op for a function, it is recorded there for
+//! arrays on the runtime.
 
 use super::creation::{check_host, set};
 use super::shape::{host_value, reshaped};
@@ -44,7 +44,7 @@ pub static ROWS: &[Builtin] = &[
     row("wilkinson", 1, 1, 1, "wilkinson (n)", "The Wilkinson matrix.", wilkinson),
 ];
 
-/// A diagonal's number; whole, far from overflow.
+/// Reads a diagonal's number: an integer, far from overflow.
 fn diagonal(env: &Env, name: &str, k: Option<&Value>) -> Flow<i64> {
     let Some(k) = k else { return Ok(0) };
     if k.len() != 1 || !(k.is_numeric() || k.class() == Class::Logical) {
@@ -97,7 +97,7 @@ fn diag(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let count = host.len();
         return spread(env, &host, count, Dims::new(&[n, n]), k);
     }
-    // A matrix's diagonal, as a column.
+    // This gives a matrix's diagonal, as a column.
     let (rows, columns) = (dims.rows() as i64, dims.columns() as i64);
     let (first_row, first_column) = ((-k).max(0), k.max(0));
     let count = (rows - first_row).min(columns - first_column).max(0);
@@ -109,7 +109,7 @@ fn diag(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
 }
 
-/// A matrix with the first `count` elements of a vector on diagonal `k`.
+/// Makes a matrix with the first `count` elements of a vector on diagonal `k`.
 fn spread(env: &Env, x: &Value, count: usize, dims: Dims, k: i64) -> Flow<Outcome> {
     check_host(env, &dims, x.class())?;
     let rows = dims.rows();
@@ -127,7 +127,7 @@ fn spread(env: &Env, x: &Value, count: usize, dims: Dims, k: i64) -> Flow<Outcom
     Ok(Value::tensor(if k == 0 { tensor.diagonal() } else { tensor }).into())
 }
 
-/// Zeros of the same class and complexity.
+/// Returns zeros of the same class and complexity.
 fn zeros_like(data: &Data, n: usize) -> Data {
     match data {
         Data::C64(_) => Data::C64(vec![Default::default(); n]),
@@ -204,7 +204,7 @@ fn blkdiag(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(dims, out)).into())
 }
 
-/// The vector spread over a grid of these extents, along dimension `d`.
+/// Spreads the vector over a grid of these extents, along dimension `d`.
 fn along(env: &Env, x: &Value, d: usize, grid: &[usize]) -> Flow<Value> {
     let dims = Dims::new(grid);
     env.check_elements(&dims)?;
@@ -261,7 +261,7 @@ fn ndgrid(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     }
     let axis = |k: usize| args.get(k).unwrap_or(&args[0]);
     let grid: Vec<usize> = match (args.len(), count) {
-        // One vector alone is a column.
+        // A single vector is a column.
         (1, 1) => vec![args[0].len(), 1],
         _ => (0..count).map(|k| axis(k).len()).collect(),
     };
@@ -269,7 +269,7 @@ fn ndgrid(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     Ok(outs.into())
 }
 
-/// The size that a special matrix is asked for.
+/// Reads the size of a special matrix.
 fn order(interp: &Interp, name: &str, n: &Value) -> Flow<usize> {
     if n.len() != 1 || !(n.is_numeric() || n.class() == Class::Logical) {
         return fail!("{name}: N must be a scalar integer");
@@ -289,7 +289,7 @@ fn magic(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("magic: N must be non-negative");
     }
     let n = order(interp, "magic", &args[0])?;
-    // The Siamese method: row and column of each place, turned into two digits to the base n.
+    // The Siamese method: the row and column of each place give two digits to the base n.
     fn odd(n: usize, r: usize, c: usize) -> usize {
         let tens = (r + c + 2 + 2 * n - n.div_ceil(2) - 1) % n;
         let ones = (r + 2 * c + 1 + n) % n;
@@ -303,7 +303,7 @@ fn magic(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             let mirrored = (r + 1) % 4 / 2 == (c + 1) % 4 / 2;
             if mirrored { n * n + 1 - count } else { count }
         } else {
-            // Four odd squares, of which some rows change places.
+            // The square consists of four odd squares, and some of their rows are exchanged.
             let p = n / 2;
             let k = (n - 2) / 4;
             let left = if r % p == k { (1..=k).contains(&c) } else { c < k };
@@ -329,7 +329,7 @@ fn hilb(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(square(n, |r, c| 1.0 / (r + c + 1) as f64))
 }
 
-/// `n` over `k`.
+/// Returns the binomial coefficient `n` over `k`.
 fn choose(n: usize, k: usize) -> f64 {
     (0..k).fold(1.0, |b, i| (b * (n - i) as f64 / (i + 1) as f64).round())
 }
@@ -358,7 +358,7 @@ fn pascal(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         0.0 => {}
         -1.0 => return Ok(square(n, |r, c| if c <= r { choose(r, c) } else { 0.0 })),
         1.0 => return Ok(square(n, signed_pascal)),
-        // The factor, turned by a quarter.
+        // This is the factor, rotated by a quarter turn.
         2.0 => {
             let sign = if n.is_multiple_of(2) { -1.0 } else { 1.0 };
             return Ok(square(n, |r, c| sign * signed_pascal(n - 1 - c, r)));
@@ -389,7 +389,7 @@ fn wilkinson(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }))
 }
 
-/// A vector argument of a special matrix.
+/// Reads a vector argument of a special matrix.
 fn vector(env: &Env, message: &str, x: &Value) -> Flow<std::sync::Arc<Tensor>> {
     if !(x.is_numeric() || x.class() == Class::Logical || x.is_char()) || !(x.dims().is_vector() || x.is_empty()) {
         return fail!("{message}");
@@ -397,7 +397,7 @@ fn vector(env: &Env, message: &str, x: &Value) -> Flow<std::sync::Arc<Tensor>> {
     hosted(env, x)
 }
 
-/// A matrix whose elements come from a list of vectors, all made of one class and complexity.
+/// Makes a matrix whose elements come from a list of vectors, which are all converted to one class and complexity.
 fn from_vectors(
     env: &Env,
     rows: usize,
@@ -449,7 +449,7 @@ fn toeplitz(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if two && !c.is_empty() && !r.is_empty() && c.data.c64_at(0) != r.data.c64_at(0) {
         interp.env.warn("", "toeplitz: column wins diagonal conflict");
     }
-    // Of one complex vector the matrix is Hermitian: what is below is conjugated.
+    // For one complex vector the matrix is Hermitian: elements below the diagonal are conjugated.
     from_vectors(&interp.env, c.len(), r.len(), [&c, &r], |row, column| {
         Some(if row >= column { (0, row - column, !two && row > column) } else { (1, column - row, false) })
     })

@@ -1,4 +1,4 @@
-//! Arrays made, shaped, sorted and asked: sizes, special matrices, order, sets, and what kind a value is.
+//! Functions that make, shape, sort and query arrays: sizes, special matrices, order, sets, and the kinds of values.
 
 pub mod creation;
 pub mod matrices;

@@ -1,8 +1,9 @@
-//! Elements of host arrays in order, and the distinct ones among them, in little memory beside input and output.
+//! Sorts the elements of host arrays, and finds the distinct ones, with little memory beside input and output.
 //!
-//! In: elements of one class. Out: the same in order, where they were, which differ. Must hold: sorting is stable in both
-//! directions; NaN comes last upwards and first downwards. Elements of one or two bytes are counted rather than
-//! compared; positions of others take four bytes each while they are sorted, unless they are more than `u32` numbers.
+//! In: elements of one class. Out: the elements in order, their former positions, and the distinct elements. Must hold:
+//! sorting is stable in both directions; NaN comes last in ascending and first in descending order. Elements of one or
+//! two bytes are counted and not compared. The positions of other elements take four bytes each while they are sorted,
+//! unless there are more than `u32` can number.
 
 use crate::builtins::reduce::field::Ordered;
 use crate::builtins::reduce::lanes::Lanes;
@@ -14,7 +15,7 @@ use crate::value::blocks::BLOCK;
 use crate::value::tensor::{each_data, map_data};
 use std::cmp::Ordering;
 
-/// Which of two elements comes first upwards or downwards: NaN last or first.
+/// Compares two elements in ascending or descending order: NaN comes last or first.
 pub(super) fn ranked<T: Ordered>(a: T, b: T, descending: bool) -> Ordering {
     let upwards = match (a.no_number(), b.no_number()) {
         (false, false) => order(&a, &b),
@@ -23,12 +24,12 @@ pub(super) fn ranked<T: Ordered>(a: T, b: T, descending: bool) -> Ordering {
     if descending { upwards.reverse() } else { upwards }
 }
 
-/// An element of which there are so few different ones that they are counted.
+/// An element type with so few different values that they are counted.
 trait Narrow: Copy {
     const COUNT: usize;
-    /// Its number in ascending order.
+    /// Returns the element's number in ascending order.
     fn key(self) -> usize;
-    /// The element of a number.
+    /// Returns the element with this number.
     fn of_key(key: usize) -> Self;
 }
 
@@ -54,7 +55,7 @@ narrow! {
     i16, 1 << 16, x => (i32::from(x) + 32_768) as usize, k => (k as i32 - 32_768) as i16;
 }
 
-/// A position, in as few bytes as hold it.
+/// A position, in as few bytes as can hold it.
 trait Place: Copy {
     fn of(place: usize) -> Self;
     fn at(self) -> usize;
@@ -76,13 +77,12 @@ impl Place for usize {
     }
 }
 
-/// Whether there are so many elements for each of `count` different ones that counting them is less work than
-/// comparing them.
+/// Whether `len` elements with `count` different values are so many that counting them is less work than comparing.
 fn is_worth_counting(len: usize, count: usize) -> bool {
     len >= count / 4
 }
 
-/// Runs `$counted` with `$v` bound to elements that are counted, or `$compared` with others.
+/// Runs `$counted` with `$v` bound to elements that can be counted, or `$compared` for others.
 macro_rules! counted_or_compared {
     ($data:expr, $len:expr, $v:ident => $counted:expr, $compared:expr) => {
         match $data {
@@ -97,7 +97,7 @@ macro_rules! counted_or_compared {
     };
 }
 
-/// The elements, each lane in order.
+/// Returns the elements with each lane in order.
 ///
 /// # Errors
 /// An interrupt, a deadline or the end of the session, between two lanes.
@@ -107,7 +107,7 @@ pub(super) fn sorted(env: &Env, data: &Data, lanes: Lanes, descending: bool) -> 
     )
 }
 
-/// The same, and where in its lane (from 1) each of them was.
+/// Does the same as [`sorted`], and returns each element's former position in its lane (from 1).
 ///
 /// # Errors
 /// As [`sorted`].
@@ -201,24 +201,24 @@ fn compared<T: Ordered, P: Place>(
     Ok(out)
 }
 
-/// How distinct items are asked for.
+/// Options for finding distinct items.
 #[derive(Clone, Copy)]
 pub(super) struct Distinct {
-    /// In the order in which they come first, not in ascending order.
+    /// They are listed in the order of their first occurrence, and not in ascending order.
     pub stable: bool,
-    /// Of equal ones, the last is named, not the first.
+    /// For equal items, the position of the last one is given, and not of the first.
     pub last: bool,
-    /// Whether it is asked which of them each item is.
+    /// The index of each item's value among the distinct ones is wanted.
     pub which: bool,
 }
 
-/// Where the distinct ones among `n` items are; and, where that is asked, which of them (from 1) each item is.
+/// The positions of the distinct ones among `n` items and, if wanted, the index (from 1) of each item among them.
 pub(super) struct Found {
     pub places: Vec<usize>,
     pub which: Vec<f64>,
 }
 
-/// The distinct items among `n`.
+/// Finds the distinct items among `n`.
 pub(super) fn distinct(
     n: usize,
     asked: Distinct,
@@ -239,7 +239,7 @@ fn distinct_at<P: Place>(
 ) -> Found {
     let mut order: Vec<P> = (0..n).map(P::of).collect();
     order.sort_by(|a, b| compare(a.at(), b.at()));
-    // Where each group of equal items begins in the order.
+    // The beginnings of the groups of equal items in the order.
     let mut starts: Vec<P> = Vec::new();
     for k in 0..n {
         let begins = starts.last().is_none_or(|start| !same(order[start.at()].at(), order[k].at()));
@@ -263,10 +263,10 @@ fn distinct_at<P: Place>(
     Found { places: groups.iter().map(named).collect(), which }
 }
 
-/// The distinct elements, by counting where there are few different ones.
+/// Finds the distinct elements, by counting if there are few different ones.
 ///
 /// # Errors
-/// Too little memory for an order of positions; as [`sorted`] where elements are counted.
+/// Too little memory for the positions; if elements are counted, the errors of [`sorted`].
 pub(super) fn distinct_elements(env: &Env, data: &Data, asked: Distinct) -> Flow<Found> {
     let n = data.len();
     Ok(match data {
@@ -276,7 +276,8 @@ pub(super) fn distinct_elements(env: &Env, data: &Data, asked: Distinct) -> Flow
         Data::U16(v) if is_worth_counting(n, u16::COUNT) => distinct_counted(env, v, asked)?,
         Data::I16(v) if is_worth_counting(n, i16::COUNT) => distinct_counted(env, v, asked)?,
         other => {
-            // An order of positions, and where all differ as many groups, as long a list of them, and their places.
+            // This is the memory for the order of positions and, if all elements differ, for as many groups and their
+            // positions.
             env.check_host(&[n], if asked.which { 32 } else { 24 })?;
             each_data!(other, v => {
                 distinct(n, asked, |a, b| ranked(v[a], v[b], false), |a, b| v[a] == v[b])
@@ -286,7 +287,7 @@ pub(super) fn distinct_elements(env: &Env, data: &Data, asked: Distinct) -> Flow
 }
 
 fn distinct_counted<T: Narrow>(env: &Env, v: &[T], asked: Distinct) -> Flow<Found> {
-    // Where each is first and last.
+    // The first and the last position of each value.
     let mut ends: Vec<Option<(usize, usize)>> = vec![None; T::COUNT];
     for (block, elements) in v.chunks(BLOCK).enumerate() {
         env.check_halt()?;

@@ -1,4 +1,4 @@
-//! Questions about values: classes, shapes, equality.
+//! Queries about values: classes, shapes, equality.
 //!
 //! In: values. Out: truth values. Only equality and the forms of matrices read elements.
 
@@ -112,8 +112,8 @@ pub fn is_real(x: &Value) -> bool {
     is_array(x) && !x.is_complex()
 }
 
-/// The class as `class` gives it: arrays that a script has put on the device are `gpuArray`s. Functions of the library
-/// ask what to compute in.
+/// Returns the class that `class` shows: `gpuArray` for arrays that a script has put on the device. Functions of the
+/// library get the real class, in which they compute.
 fn shown_class<'v>(interp: &Interp, x: &'v Value) -> &'v str {
     if x.is_pinned() && !interp.in_library() { "gpuArray" } else { x.class_name() }
 }
@@ -167,7 +167,7 @@ fn own_bytes(x: &Value) -> usize {
 
 fn equal(interp: &mut Interp, args: &[Value], nan_equal: bool) -> Flow<Outcome> {
     let env = &mut interp.env;
-    // Two big arrays are compared where they are, and only the answer travels.
+    // Two big arrays are compared on the runtime, and only the answer is gathered.
     if let [Value::Lazy(a), Value::Lazy(b)] = args
         && a.dims == b.dims
         && a.host.get().is_none()
@@ -185,7 +185,7 @@ fn equal(interp: &mut Interp, args: &[Value], nan_equal: bool) -> Flow<Outcome> 
         })?;
         return Ok(answer.into());
     }
-    // Shapes that differ settle it without values.
+    // If the shapes differ, the values are not needed.
     if args.windows(2).any(|p| p[0].dims() != p[1].dims()) {
         return Ok(Value::Bool(false).into());
     }
@@ -199,11 +199,11 @@ fn equal(interp: &mut Interp, args: &[Value], nan_equal: bool) -> Flow<Outcome> 
     Ok(Value::Bool(true).into())
 }
 
-/// How deep containers are compared; maps may hold themselves.
+/// The depth to which containers are compared; maps may contain themselves.
 const DEPTH_MAX: usize = 300;
 
-/// Whether two values are equal, whatever their classes; all host values are there.
-/// `known` are containers that stand in several places and were found equal.
+/// Whether two values are equal, ignoring their classes. All host values were awaited before. `known` holds pairs of
+/// containers with several holders that were found equal.
 fn same(env: &Env, a: &Value, b: &Value, nan_equal: bool, depth: usize, known: &mut Pairs) -> Flow<bool> {
     if depth > DEPTH_MAX {
         return fail!("isequal: values are nested too deep, or hold themselves");
@@ -258,10 +258,10 @@ fn same(env: &Env, a: &Value, b: &Value, nan_equal: bool, depth: usize, known: &
     Ok(equal)
 }
 
-/// Two containers, by where they lie.
+/// The addresses of two containers.
 type Pairs = FxHashSet<(*const (), *const ())>;
 
-/// Where two containers lie, if each stands in several places.
+/// Returns the addresses of two containers, if each has several holders.
 fn shared_pair(a: &Value, b: &Value) -> Option<(*const (), *const ())> {
     fn place<T>(shared: &Arc<T>) -> Option<*const ()> {
         (Arc::strong_count(shared) > 1).then(|| Arc::as_ptr(shared).cast())
@@ -281,7 +281,7 @@ fn same_data(a: &Data, b: &Data, nan_equal: bool) -> bool {
     let whole = |d: &Data| d.class().is_integer();
     (0..a.len().min(b.len())).all(|i| {
         if whole(a) && whole(b) {
-            // Exact, also where doubles are not.
+            // This compares exactly, even integers that doubles cannot hold.
             return integer_at(a, i) == integer_at(b, i);
         }
         let (x, y) = (a.c64_at(i), b.c64_at(i));
@@ -319,7 +319,7 @@ fn isindex(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Bool(valid).into())
 }
 
-/// Whether all elements outside of these diagonals are zero; `None` for no limit.
+/// Whether all elements outside of these diagonals are zero; `None` means no limit.
 fn banded(interp: &mut Interp, args: &[Value], lower: Option<usize>, upper: Option<usize>) -> Flow<Outcome> {
     let x = &args[0];
     let fits = is_array(x) && !x.is_char() && x.dims().len() == 2;
@@ -391,7 +391,7 @@ fn symmetric(interp: &mut Interp, name: &str, args: &[Value]) -> Flow<Outcome> {
     let answer = if tolerance == 0.0 {
         (0..n).all(|c| (0..=c).all(|r| at(r, c) == mirrored(r, c)))
     } else {
-        // The greatest sum of differences in a row, relative to that of the elements.
+        // The greatest sum of differences in a row, relative to the greatest sum of elements.
         let norm =
             |f: &dyn Fn(usize, usize) -> f64| (0..n).map(|r| (0..n).map(|c| f(r, c)).sum::<f64>()).fold(0.0, f64::max);
         norm(&|r, c| (at(r, c) - mirrored(r, c)).norm()) / norm(&|r, c| at(r, c).norm()) <= tolerance

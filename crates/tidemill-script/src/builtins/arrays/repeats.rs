@@ -1,7 +1,7 @@
-//! Elements that are repeated one by one.
+//! Repeats single elements.
 //!
-//! In: values of any class, and how often each element, or each index of a dimension, is wanted. Out: a value of the
-//! same class. Arrays on the runtime are read there.
+//! In: values of any class, and the number of repetitions for each element, or for each index of a dimension. Out: a
+//! value of the same class. Arrays on the runtime are read there.
 
 use crate::builtins::reduce::lanes::{Axis, pick_along};
 use crate::builtins::{ANY, Builtin, Outcome, row};
@@ -24,14 +24,14 @@ pub static ROWS: &[Builtin] = &[row(
     repelem,
 )];
 
-/// How often the indices of a dimension are wanted.
+/// How often each index of a dimension is repeated.
 enum Times {
     Each(usize),
     List(Vec<usize>),
 }
 
 impl Times {
-    /// Reads an argument for so many indices. `unfit` makes the error of a list of another length.
+    /// Reads an argument for a dimension with this many indices. `unfit` makes the error for a list of another length.
     fn of(env: &Env, value: &Value, indices: usize, unfit: impl FnOnce() -> Flow<Times>) -> Flow<Times> {
         let host = env.host(value)?;
         let count = |x: f64| match x >= 0.0 && x == x.trunc() {
@@ -47,7 +47,7 @@ impl Times {
         }
     }
 
-    /// How many indices the result has.
+    /// Returns the number of indices in the result.
     fn total(&self, indices: usize) -> usize {
         match self {
             Times::Each(times) => times.saturating_mul(indices),
@@ -62,7 +62,7 @@ impl Times {
         }
     }
 
-    /// The index (from 0) behind each index of the result.
+    /// Returns the source index (from 0) of each index of the result.
     fn indices(&self, indices: usize) -> Vec<usize> {
         let mut all = Vec::with_capacity(self.total(indices));
         (0..indices).for_each(|i| all.extend(std::iter::repeat_n(i, self.at(i))));
@@ -120,7 +120,7 @@ fn repeated(env: &mut Env, x: &Value, dims: &Dims, times: &[Times]) -> Flow<Outc
     }
     env.check_host(&out, x.class().bytes() * (1 + usize::from(x.is_complex())))?;
     let is_one = |times: &Times| matches!(times, Times::Each(1));
-    // Where only the first dimension that is not 1 is repeated, runs of equal elements follow each other.
+    // If only the first dimension that is not 1 is repeated, equal elements follow each other.
     let d = match x.len() {
         1 => times.iter().position(|times| !is_one(times)).unwrap_or(0),
         _ => dims.first_non_singleton(),

@@ -1,7 +1,7 @@
-//! Elements of sets, by their kind: in which order they stand, and which of them are the same.
+//! The elements of sets by kind, with their order and their equality.
 //!
-//! In: the elements of one set or of two. Out: places of elements. Must hold: NaN stands behind all others and is the
-//! same as nothing; the two sets are of one kind, or have nothing in common.
+//! In: the elements of one set or of two. Out: positions of elements. Must hold: NaN comes after all others and equals
+//! nothing; the two sets are of one kind, or have nothing in common.
 
 use num_complex::Complex64;
 use std::cmp::Ordering;
@@ -10,9 +10,9 @@ use std::cmp::Ordering;
 #[derive(Clone, Debug)]
 pub enum Keys {
     Numbers(Vec<f64>),
-    /// 64-bit integers, of which doubles do not tell all apart.
+    /// 64-bit integers that doubles cannot all tell apart.
     Wide(Vec<i128>),
-    /// Ordered by their absolute values, then by their angles.
+    /// Complex numbers, ordered by absolute value and then by angle.
     Complex(Vec<Complex64>),
     Texts(Vec<Vec<u8>>),
     Rows(Vec<Vec<f64>>),
@@ -20,17 +20,17 @@ pub enum Keys {
     ComplexRows(Vec<Vec<Complex64>>),
 }
 
-/// In which order distinct elements stand, and which of equal ones counts.
+/// The order of distinct elements, and which one of equal elements counts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     Sorted,
-    /// As they come.
+    /// In the order of their first occurrence.
     Stable,
-    /// Sorted, and the last of equal ones; indices and results are rows, but for columns alone.
+    /// Sorted, and the last of equal elements counts; indices and results are rows, except for columns only.
     Legacy,
 }
 
-/// Evaluates an expression on the vector of elements, whatever their kind.
+/// Evaluates an expression on the vector of elements of any kind.
 macro_rules! each_kind {
     ($keys:expr, $v:ident => $body:expr) => {
         match $keys {
@@ -45,7 +45,7 @@ macro_rules! each_kind {
     };
 }
 
-/// The same of two sets of one kind; sets of two kinds have nothing in common.
+/// Does the same for two sets of one kind; sets of different kinds have nothing in common.
 macro_rules! both_kinds {
     ($a:expr, $b:expr, ($v:ident, $w:ident) => $body:expr, else $other:expr) => {
         match ($a, $b) {
@@ -63,17 +63,17 @@ macro_rules! both_kinds {
 
 /// An element of a set.
 trait Key: Clone {
-    /// NaN stands behind all others.
+    /// Compares two elements; NaN comes after all others.
     fn order(&self, other: &Self) -> Ordering;
 
     fn is_nan(&self) -> bool;
 
-    /// NaN is no member of anything.
+    /// Whether two elements are equal; NaN equals nothing.
     fn same(&self, other: &Self) -> bool {
         !self.is_nan() && self.order(other).is_eq()
     }
 
-    /// The places of these elements in their order, those of equal ones rising.
+    /// Returns the positions of these elements in sorted order; positions of equal elements rise.
     fn places(keys: &[Self]) -> Vec<usize> {
         let mut places: Vec<usize> = (0..keys.len()).collect();
         places.sort_by(|&i, &j| keys[i].order(&keys[j]));
@@ -90,7 +90,7 @@ impl Key for f64 {
         f64::is_nan(*self)
     }
 
-    /// Numbers that lie beside their places are sorted faster than places alone.
+    /// Sorting numbers together with their positions is faster than sorting positions only.
     fn places(keys: &[f64]) -> Vec<usize> {
         let mut pairs: Vec<(f64, usize)> = keys.iter().copied().zip(0..).collect();
         pairs.sort_by(|a, b| a.0.order(&b.0));
@@ -131,7 +131,7 @@ impl Key for Vec<u8> {
     }
 }
 
-/// Rows stand by their first elements that differ.
+/// Rows are compared by their first elements that differ.
 macro_rules! row_key {
     ($t:ty) => {
         impl Key for Vec<$t> {
@@ -161,7 +161,7 @@ impl Keys {
         self.len() == 0
     }
 
-    /// The elements at these places.
+    /// Returns the elements at these positions.
     pub fn pick(&self, places: &[usize]) -> Keys {
         fn picked<K: Clone>(v: &[K], places: &[usize]) -> Vec<K> {
             places.iter().map(|&at| v[at].clone()).collect()
@@ -177,7 +177,8 @@ impl Keys {
         }
     }
 
-    /// The elements at these places, as if those of another set of the same kind stood behind these; one may be empty.
+    /// Returns the elements at these positions in the concatenation of this set and another of the same kind; either
+    /// may be empty.
     pub fn pick_of_both(&self, other: &Keys, places: &[usize]) -> Keys {
         fn picked<K: Clone>(v: &[K], w: &[K], places: &[usize]) -> Vec<K> {
             places.iter().map(|&at| v.get(at).unwrap_or_else(|| &w[at - v.len()]).clone()).collect()
@@ -194,7 +195,7 @@ impl Keys {
         }
     }
 
-    /// These and those of another set of the same kind, or of none.
+    /// Appends another set of the same kind, or an empty one.
     pub fn joined(mut self, other: Keys) -> Keys {
         if self.is_empty() {
             return other;
@@ -203,7 +204,7 @@ impl Keys {
         self
     }
 
-    /// As complex numbers, if they are real ones.
+    /// Turns real numbers into complex ones.
     pub fn widened(self) -> Keys {
         let all = |v: Vec<f64>| v.into_iter().map(|x| Complex64::new(x, 0.0)).collect();
         let whole = |v: Vec<i128>| v.into_iter().map(|x| Complex64::new(x as f64, 0.0)).collect();
@@ -216,7 +217,7 @@ impl Keys {
         }
     }
 
-    /// As 64-bit integers, if they are real; `stranger` for what is none.
+    /// Turns real numbers into 64-bit integers; `stranger` replaces a number that is no integer.
     pub fn whole(self, stranger: i128) -> Keys {
         let one = |x: f64| if x.fract() == 0.0 && x.abs() < 1e30 { x as i128 } else { stranger };
         let all = |v: Vec<f64>| v.into_iter().map(one).collect();
@@ -227,12 +228,12 @@ impl Keys {
         }
     }
 
-    /// The places of distinct ones in their order.
+    /// Returns the positions of the distinct elements, in the order of the style.
     pub fn distinct(&self, style: Style) -> Vec<usize> {
         each_kind!(self, v => distinct(v, style))
     }
 
-    /// The places of what is here or in another set, as if that one stood behind this one.
+    /// Returns the positions of the elements of the union, in the concatenation of this set and the other.
     pub fn united(&self, other: &Keys, style: Style) -> Vec<usize> {
         both_kinds!(self, other, (v, w) => united(v, w, style), else {
             // One of them is empty.
@@ -240,23 +241,24 @@ impl Keys {
         })
     }
 
-    /// The places of distinct ones, in the order of the style, and those of their equals in another set.
+    /// Returns the positions of the distinct elements in the order of the style, each with its equal's position in the
+    /// other set.
     pub fn matched(&self, other: &Keys, style: Style) -> Vec<(usize, Option<usize>)> {
         both_kinds!(self, other, (v, w) => matched(v, w, style), else each_kind!(self, v => matched(v, &[], style)))
     }
 
-    /// Where each stands in another set first, counted from 1; 0 if it does not.
+    /// Returns each element's first position in the other set, from 1; 0 if it has none.
     pub fn found_in(&self, other: &Keys) -> Vec<f64> {
         both_kinds!(self, other, (v, w) => found(v, w), else vec![0.0; self.len()])
     }
 
-    /// Puts them in their order.
+    /// Sorts the elements.
     pub fn sort(&mut self) {
         each_kind!(self, v => v.sort_by(Key::order));
     }
 }
 
-/// The places of distinct keys in their order: of their first occurrences (of their last, in the old style).
+/// Returns the positions of the distinct keys in order: of their first occurrences (of their last in the legacy style).
 fn distinct<K: Key>(keys: &[K], style: Style) -> Vec<usize> {
     let mut out: Vec<usize> = Vec::with_capacity(keys.len());
     let add = |i: usize| match out.last_mut() {
@@ -274,14 +276,14 @@ fn distinct<K: Key>(keys: &[K], style: Style) -> Vec<usize> {
     out
 }
 
-/// The places of what is in `a` or in `b`, as if `b` stood behind `a`.
+/// Returns the positions of the elements in `a` or `b`, in the concatenation of both.
 fn united<K: Key>(a: &[K], b: &[K], style: Style) -> Vec<usize> {
     let (first, second) = (distinct(a, style), distinct(b, style));
     let mut out = Vec::with_capacity(first.len() + second.len());
     let (mut i, mut j) = (0, 0);
     while let (Some(&p), Some(&q)) = (first.get(i), second.get(j)) {
         match a[p].order(&b[q]) {
-            // NaN beside NaN is another one.
+            // Two NaNs are different elements.
             Ordering::Equal if !a[p].is_nan() => {
                 out.push(if style == Style::Legacy { a.len() + q } else { p });
                 (i, j) = (i + 1, j + 1);
@@ -304,7 +306,7 @@ fn united<K: Key>(a: &[K], b: &[K], style: Style) -> Vec<usize> {
     out
 }
 
-/// For the places of distinct keys of `a`, in their order, those of their equals in `b`.
+/// Returns the positions of the distinct keys of `a` in order, each with its equal's position in `b`.
 fn matched<K: Key>(a: &[K], b: &[K], style: Style) -> Vec<(usize, Option<usize>)> {
     let others = distinct(b, style);
     let mut next = 0;
@@ -321,7 +323,7 @@ fn matched<K: Key>(a: &[K], b: &[K], style: Style) -> Vec<(usize, Option<usize>)
     out
 }
 
-/// Where each key of `a` stands in `b` first, counted from 1; 0 if it does not.
+/// Returns the first position of each key of `a` in `b`, from 1; 0 if it has none.
 fn found<K: Key>(a: &[K], b: &[K]) -> Vec<f64> {
     let places = distinct(b, Style::Sorted);
     let sorted: Vec<K> = places.iter().map(|&at| b[at].clone()).collect();

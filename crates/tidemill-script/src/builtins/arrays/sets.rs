@@ -1,4 +1,4 @@
-//! Sets: members, unions, intersections, differences; of numbers, of rows, of cells of texts.
+//! Sets: members, unions, intersections and differences of numbers, rows, and cells of texts.
 
 use super::set_keys::{Keys, Style};
 use crate::builtins::args::{has_word, texts};
@@ -51,7 +51,7 @@ pub static ROWS: &[Builtin] = &[
     ),
 ];
 
-/// A set as it was given.
+/// A set as an argument gave it.
 struct Given {
     keys: Keys,
     dims: Dims,
@@ -87,12 +87,12 @@ fn given(env: &Env, who: &str, value: &Value, rows: bool) -> Flow<Given> {
     })
 }
 
-/// The rows of a matrix of `m` rows and `n` columns.
+/// Returns the rows of a matrix of `m` rows and `n` columns.
 fn rows_of<T: Copy>(x: &[T], m: usize, n: usize) -> Vec<Vec<T>> {
     (0..m).map(|i| (0..n).map(|j| x[j * m + i]).collect()).collect()
 }
 
-/// Whether there are integers that doubles do not tell apart.
+/// Whether the data holds integers that doubles cannot tell apart.
 fn is_wide(data: &Data) -> bool {
     const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
     match data {
@@ -102,7 +102,7 @@ fn is_wide(data: &Data) -> bool {
     }
 }
 
-/// The elements of 64-bit integers.
+/// Returns the elements as 64-bit integers.
 fn wide(data: &Data) -> Vec<i128> {
     match data {
         Data::I64(v) => v.iter().map(|&x| x.into()).collect(),
@@ -111,11 +111,11 @@ fn wide(data: &Data) -> Vec<i128> {
     }
 }
 
-/// Where one set has complex numbers, or integers beyond the exact doubles, those of the other are some, too.
+/// If one set has complex numbers, or integers beyond the exact doubles, converts the other set to the same kind.
 fn alike(a: &mut Given, b: &mut Given) {
     let is_wide = |g: &Given| matches!(g.keys, Keys::Wide(_) | Keys::WideRows(_));
     if is_wide(a) || is_wide(b) {
-        // What is no integer is nowhere in the other set.
+        // A number that is no integer becomes one that the other set does not contain.
         for (set, stranger) in [(&mut *a, i128::MAX), (&mut *b, i128::MIN)] {
             set.keys = std::mem::replace(&mut set.keys, Keys::Numbers(Vec::new())).whole(stranger);
         }
@@ -128,7 +128,7 @@ fn alike(a: &mut Given, b: &mut Given) {
     }
 }
 
-/// Where one set has integers or singles, the numbers of the other are such, too, before they are compared.
+/// If one set has integers or singles, converts the numbers of the other to that class before they are compared.
 fn saturated(a: &mut Given, b: &mut Given) {
     let class = joined_class(a, b);
     for set in [a, b] {
@@ -148,7 +148,7 @@ fn saturated(a: &mut Given, b: &mut Given) {
     }
 }
 
-/// Refuses options that are none, or contradict each other, and sets that have no rows alike.
+/// Returns an error for unknown or contradictory options, and for sets whose rows have different lengths.
 fn check(who: &str, args: &[Value]) -> Flow<()> {
     let words: Vec<String> = args[2..].iter().map(|word| word.as_text().unwrap_or_default().to_lowercase()).collect();
     let known = ["rows", "sorted", "stable", "legacy"];
@@ -174,7 +174,7 @@ fn check(who: &str, args: &[Value]) -> Flow<()> {
     Ok(())
 }
 
-/// A text as a cell; a char matrix as its rows.
+/// Turns a text into a cell, and a char matrix into a cell of its rows.
 fn rows_in_cell(value: &Value) -> Value {
     match chars::rows(value) {
         Some(rows) if rows.len() > 1 => chars::cell_column(rows),
@@ -182,7 +182,7 @@ fn rows_in_cell(value: &Value) -> Value {
     }
 }
 
-/// Cells of texts go with cells of texts alone.
+/// Returns an error if only one of the sets is a cell of texts.
 fn combine(who: &str, a: &Value, b: &Value) -> Flow<()> {
     let is_cell = |v: &Value| matches!(v, Value::Cell(_));
     if is_cell(a) && is_cell(b) && texts(a).is_some() != texts(b).is_some() {
@@ -191,7 +191,7 @@ fn combine(who: &str, a: &Value, b: &Value) -> Flow<()> {
     Ok(())
 }
 
-/// Both sets; a text beside a cell of texts is one of them.
+/// Reads both sets. A text beside a cell of texts becomes an element.
 fn both(env: &Env, who: &str, args: &[Value]) -> Flow<(Given, Given, bool)> {
     env.host_all(args)?;
     check(who, args)?;
@@ -207,7 +207,7 @@ fn both(env: &Env, who: &str, args: &[Value]) -> Flow<(Given, Given, bool)> {
     if a.is_cell != b.is_cell {
         return fail!("{who}: cell array of strings cannot be combined with a nonstring value");
     }
-    // Numbers become integers before they are compared with such.
+    // Numbers are converted to integers before they are compared with integers.
     saturated(&mut a, &mut b);
     alike(&mut a, &mut b);
     Ok((a, b, rows))
@@ -221,7 +221,7 @@ fn style(args: &[Value]) -> Style {
     }
 }
 
-/// The class of both sets' elements side by side; what has no elements has no say.
+/// Returns the class of both sets' elements together; a set without elements does not count.
 fn joined_class(a: &Given, b: &Given) -> Class {
     if a.class == b.class || b.keys.is_empty() {
         return a.class;
@@ -238,12 +238,12 @@ fn joined_class(a: &Given, b: &Given) -> Class {
     }
 }
 
-/// Keys as a value of the kind that the sets had.
+/// Turns keys into a value of the kind that the sets had.
 fn value_of(keys: Keys, a: &Given, b: &Given, style: Style) -> Value {
     let n = keys.len();
     let is_row = |g: &Given| g.dims.rows() == 1 && g.dims.len() == 2;
     let is_column = |g: &Given| g.dims.columns() == 1 && g.dims.rows() != 1;
-    // A row where both are rows (a scalar or an empty set is either); else a column.
+    // The result is a row if both sets are rows (scalars and empty sets count as rows), and otherwise a column.
     let neutral = |g: &Given| g.dims.is_scalar() || g.keys.is_empty();
     let flat = (is_row(a) || neutral(a))
         && (is_row(b) || neutral(b))
@@ -255,7 +255,7 @@ fn value_of(keys: Keys, a: &Given, b: &Given, style: Style) -> Value {
         _ => Dims::new(&[n, 1]),
     };
     let class = joined_class(a, b);
-    // The elements of a matrix of these rows.
+    // Returns the elements of a matrix with these rows.
     fn elements<T: Copy + Default>(rows: &[Vec<T>], columns: usize) -> Vec<T> {
         let n = rows.len();
         (0..n * columns).map(|k| rows[k % n].get(k / n).copied().unwrap_or_default()).collect()
@@ -284,7 +284,7 @@ fn value_of(keys: Keys, a: &Given, b: &Given, style: Style) -> Value {
     Value::tensor(Tensor::new(dims, data))
 }
 
-/// Integers in a class that holds them, or the nearest that it has.
+/// Converts integers to a class, saturated.
 fn whole_in_class(class: Class, x: &[i128]) -> Data {
     match class {
         Class::Int64 => Data::I64(x.iter().map(|&x| x as i64).collect()),
@@ -310,7 +310,7 @@ fn ismember(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if is_cell(&args[0]) && is_odd(&args[1]) || is_cell(&args[1]) && is_odd(&args[0]) {
         return fail!("ismember: cell array of strings cannot be combined with a nonstring value");
     }
-    // One text is looked for among texts; a text's letters are looked for among letters.
+    // One text is searched among texts, but a text's letters are searched among letters.
     let one_text = args[0].is_char() && matches!(args[1], Value::Cell(_));
     combine("ismember", &args[0], &args[1])?;
     let mut a = match one_text {
@@ -341,7 +341,7 @@ fn union(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let split = a.keys.len();
     let found = a.keys.united(&b.keys, style);
     let value = match value_of(a.keys.pick_of_both(&b.keys, &found), &a, &b, style) {
-        // Texts beside none stand below each other.
+        // Beside an empty set, texts are stacked in a column.
         Value::Cell(cell) if style != Style::Legacy && (a.keys.is_empty() || b.keys.is_empty()) => {
             Value::cell(Dims::new(&[cell.items.len(), 1]), cell.items.clone())
         }
@@ -362,7 +362,7 @@ fn intersect(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcom
     let matched = a.keys.matched(&b.keys, style);
     let found: Vec<(usize, usize)> = matched.iter().filter_map(|&(i, j)| Some((i, j?))).collect();
     let keys = a.keys.pick(&found.iter().map(|f| f.0).collect::<Vec<_>>());
-    // Two single elements have nothing, of no shape, in common.
+    // If the sets have one element each and nothing in common, the result is 0×0.
     let alone = || matched.len() == 1 && b.keys.distinct(style).len() == 1;
     let value = match keys.is_empty() && (a.keys.is_empty() || b.keys.is_empty() || alone()) {
         true if a.is_cell => Value::cell(Dims::zero(), Vec::new()),
@@ -376,7 +376,7 @@ fn intersect(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcom
     Ok(vec![value, places(found.iter().map(|f| f.0), lying), places(found.iter().map(|f| f.1), lying)].into())
 }
 
-/// The places of what is in `keys` and not in the other set.
+/// Returns the positions of the elements in `keys` that are not in the other set.
 fn without(keys: &Keys, other: &Keys, style: Style) -> Vec<usize> {
     keys.matched(other, style).into_iter().filter(|found| found.1.is_none()).map(|found| found.0).collect()
 }
@@ -385,7 +385,7 @@ fn setdiff(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
     let (a, b, rows) = both(&interp.env, "setdiff", args)?;
     let style = style(args);
     let found = without(&a.keys, &b.keys, style);
-    // They were compared in the kind of both, and are given as they were.
+    // The elements were compared in a common kind, and are returned in their own.
     let is_alike = args[0].class() == args[1].class() && args[0].is_complex() == args[1].is_complex();
     let keys = match a.is_cell || is_alike {
         true => a.keys.pick(&found),

@@ -1,7 +1,7 @@
-//! Shapes: asking for sizes, and moving elements without computing on them.
+//! Shapes: functions that return sizes, and that move elements without computing on them.
 //!
-//! In: values of any class. Out: sizes; the same elements in another order. Arrays on the runtime are moved there, as
-//! views that fuse into what reads them.
+//! In: values of any class. Out: sizes; the same elements in another order. Arrays on the runtime are moved there, by
+//! views that fuse into the ops that read them.
 
 use crate::builtins::args::{self, integer, number};
 use crate::builtins::record::record;
@@ -63,7 +63,7 @@ pub static ROWS: &[Builtin] =
         row("ind2sub", 2, 2, ANY, "[i, j, ...] = ind2sub (dims, ind)", "Subscripts of linear indices.", ind2sub),
     ];
 
-/// The same elements, not known as a range.
+/// Returns the same elements, no longer known as a range.
 pub fn without_range(x: Value) -> Value {
     match &x {
         Value::Tensor(t) if t.is_range() => full(&x),
@@ -71,7 +71,7 @@ pub fn without_range(x: Value) -> Value {
     }
 }
 
-/// The same elements, known neither as a range nor as diagonal.
+/// Returns the same elements, known neither as a range nor as diagonal.
 fn full(x: &Value) -> Value {
     match x {
         Value::Tensor(t) if t.form != Form::Full => Value::tensor_as_is(t.seen_as(t.dims.clone())),
@@ -121,7 +121,7 @@ fn size(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(wanted.into_iter().map(Value::Num).collect::<Vec<_>>().into())
 }
 
-/// The greatest extent, 0 of an empty array.
+/// Returns the greatest extent; 0 for an empty array.
 pub fn length(value: &Value) -> usize {
     let dims = value.dims();
     if dims.contains(&0) { 0 } else { dims.iter().copied().max().unwrap_or(0) }
@@ -143,7 +143,7 @@ fn numel(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Num(n).into())
 }
 
-/// The same elements under other dimensions, of as many elements.
+/// Returns the same elements with other dimensions, which have as many elements.
 pub fn reshaped(value: &Value, dims: Dims) -> Flow<Value> {
     debug_assert_eq!(value.len(), dims.elements());
     Ok(match value {
@@ -233,7 +233,8 @@ fn squeeze(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(reshaped(&args[0], dims)?.into())
 }
 
-/// Dimension `d` of the result is dimension `perm[d]`. `perm` names each dimension once, and may go beyond the rank.
+/// Permutes the dimensions: dimension `d` of the result is dimension `perm[d]`. `perm` names each dimension once, and
+/// may go beyond the rank.
 pub fn permuted_value(env: &Env, value: &Value, perm: &[usize]) -> Flow<Value> {
     let dims = value.dims();
     if perm.iter().enumerate().all(|(d, &p)| d == p) {
@@ -246,7 +247,7 @@ pub fn permuted_value(env: &Env, value: &Value, perm: &[usize]) -> Flow<Value> {
     picked(env, value, out, &Axis::permuted(&dims, perm))
 }
 
-/// [`pick_along`], with an error for what has no elements.
+/// Does the same as [`pick_along`], with an error for values without elements.
 fn picked(env: &Env, value: &Value, dims: Dims, axes: &[Axis<'_>]) -> Flow<Value> {
     env.check_host(&dims, value.class().bytes() * (1 + usize::from(value.is_complex())))?;
     match pick_along(value, dims, axes) {
@@ -356,12 +357,12 @@ fn circshift(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(still_permutation(x, value).into())
 }
 
-/// The rows or columns of a permutation matrix in another order are one.
+/// Marks the result as a permutation matrix if the rows or columns of one were reordered.
 fn still_permutation(x: &Value, moved: Value) -> Value {
     if x.is_permutation() || x.is_identity() { moved.permutation() } else { moved }
 }
 
-/// The elements in reverse along these dimensions.
+/// Reverses the elements along these dimensions.
 pub fn flipped(env: &Env, x: &Value, over: &[usize]) -> Flow<Value> {
     let dims = x.dims();
     if let Value::Lazy(l) = x {
@@ -448,7 +449,7 @@ fn repmat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(&args[1..])?;
     let x = &args[0];
-    // As Octave has it, NaN times is no times.
+    // As in Octave, NaN repetitions are none.
     let count = |v: f64| match v.is_nan() {
         true => Ok(0),
         false => integer(v).map(|n| n.max(0) as usize),
@@ -462,7 +463,7 @@ fn repmat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         if arg.is_char() || host.dims.len() > 2 || host.len() > args::RANK_MAX {
             return fail!("repmat: invalid dimensions");
         }
-        // Of a matrix the first column counts, of what stands behind it the last number.
+        // For a matrix argument its first column counts, and of further arguments the last number.
         let is_matrix = |dims: &Dims| dims.iter().all(|&n| n > 1);
         let used = match is_matrix(&host.dims) {
             _ if times.len() > 1 && is_matrix(&args[1].dims()) => host.len().saturating_sub(1)..host.len(),
@@ -474,7 +475,7 @@ fn repmat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         }
     }
     match (times.len(), args.len()) {
-        // One number is for both, but for a missing one beside it.
+        // A single number counts for both dimensions. If further arguments are empty, the other dimension gets 1.
         (1, 2) => times.push(times[0]),
         (1, _) => times.push(1),
         (0, _) => return Ok(x.clone().into()),
@@ -505,20 +506,20 @@ fn repmat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(picked(env, x, out, &axes)?.into())
 }
 
-/// Refuses what [`placed`] would need more memory for than there is: the elements, and where each comes from.
+/// Returns an error if there is too little memory for [`placed`]: for the elements and their source positions.
 fn check_placed(env: &Env, out: &Dims, x: &Value) -> Flow<()> {
     env.check_host(out, x.class().bytes() + size_of::<Option<usize>>() + size_of::<usize>())
 }
 
-/// A host array cut or padded: `first[d]` is where the array's own first element comes in the result, negative where
-/// elements are cut.
+/// Cuts or pads a host array: `first[d]` is the position of the array's first element in the result, which is negative
+/// if elements are cut off.
 fn placed(x: &Value, out: &Dims, first: &[i64], padding: &Value) -> Flow<Value> {
     let dims = x.dims();
     let inside = |d: usize, k: usize| {
         let at = k as i64 - first.get(d).copied().unwrap_or(0);
         (at >= 0 && at < dims.extent(d) as i64).then_some(at as usize)
     };
-    // The padding stands behind the elements; its position is the array's length.
+    // The padding element is appended to the elements, so its position is the array's length.
     let mut positions: Vec<Option<usize>> = if out.contains(&0) { Vec::new() } else { vec![Some(0)] };
     let mut stride = 1;
     for d in 0..if positions.is_empty() { 0 } else { out.len() } {
@@ -589,7 +590,7 @@ fn pad(interp: &mut Interp, name: &'static str, args: &[Value], front: bool) -> 
     env.host_all(args)?;
     let x = host_value(env, &args[0])?;
     let d = match args.get(3) {
-        // The first that has more than one element.
+        // This is the first dimension with more than one element.
         None => x.dims().iter().position(|&d| d > 1).unwrap_or(0),
         Some(d) => args::dim(env, d, |_| format!("{name}: DIM must be an integer and a valid dimension"))?,
     };
@@ -606,7 +607,7 @@ fn pad(interp: &mut Interp, name: &'static str, args: &[Value], front: bool) -> 
     let length = integer(length)? as usize;
     let out = x.dims().with(d.min(1 << 8), length);
     check_placed(env, &out, &x)?;
-    // Joined with numbers, truth values are numbers.
+    // Truth values that are joined with numbers become numbers.
     let x = match x.class() {
         Class::Logical if length > x.dims().extent(d) => super::creation::in_class(env, &x, Class::Double)?,
         _ => x,
@@ -618,7 +619,7 @@ fn pad(interp: &mut Interp, name: &'static str, args: &[Value], front: bool) -> 
     Ok(narrowed(placed(&x, &out, &first, &padding)?).into())
 }
 
-/// The value as a real one, if it is complex and nothing in it is imaginary.
+/// Makes a complex value real if it has no imaginary part.
 pub fn narrowed(value: Value) -> Value {
     match value {
         Value::Tensor(t) if t.data.is_complex() => Value::tensor(Arc::unwrap_or_clone(t)),
@@ -626,7 +627,7 @@ pub fn narrowed(value: Value) -> Value {
     }
 }
 
-/// The value with its elements in host memory.
+/// Returns the value with its elements in host memory.
 pub fn host_value(env: &Env, value: &Value) -> Flow<Value> {
     match value {
         Value::Lazy(_) => Ok(Value::held(env.host(value)?)),
@@ -647,7 +648,7 @@ fn resize(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(out.into())
 }
 
-/// The dimensions that `resize` is asked for: a list of any shape, or a number for each; fractions are cut off.
+/// Reads the dimensions for `resize`: a list of any shape, or a number for each dimension; fractions are truncated.
 fn new_extents(env: &Env, sizes: &[Value]) -> Flow<Dims> {
     if sizes.iter().any(Value::is_char) {
         return fail!("invalid conversion from string to real N-D array");
@@ -674,7 +675,7 @@ fn new_extents(env: &Env, sizes: &[Value]) -> Flow<Dims> {
     })
 }
 
-/// A struct array cut, or padded with structs whose fields are empty.
+/// Cuts a struct array, or pads it with structs whose fields are empty.
 fn placed_structs(env: &Env, x: &StructArray, out: &Dims) -> Flow<Value> {
     let places = Value::tensor(Tensor::new(x.dims.clone(), Data::F64((1..=x.len()).map(|i| i as f64).collect())));
     let places = env.host(&placed(&places, out, &[], &Value::Num(0.0))?)?;
@@ -687,7 +688,7 @@ fn placed_structs(env: &Env, x: &StructArray, out: &Dims) -> Flow<Value> {
     Ok(Value::Struct(Arc::new(StructArray { dims: out.clone(), fields: fields.collect(), class: None, cleanup: None })))
 }
 
-/// The dimension vector of `sub2ind` and `ind2sub`.
+/// Reads the dimension vector of `sub2ind` and `ind2sub`.
 fn dimension_vector(env: &Env, name: &str, value: &Value) -> Flow<Vec<usize>> {
     let list = env.host(value)?;
     if list.is_empty() || list.len() > args::RANK_MAX {
@@ -736,7 +737,7 @@ fn sub2ind(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
                 );
             }
             if v > extents[k] as f64 {
-                // The greatest of them is named.
+                // The message names the greatest subscript.
                 let most = (0..subscript.len()).map(|i| subscript.data.f64_at(i)).fold(v, f64::max);
                 return fail_id!(
                     "Octave:index-out-of-bounds",

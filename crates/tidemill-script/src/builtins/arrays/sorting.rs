@@ -1,7 +1,7 @@
 //! Sorting, finding, and distinct elements.
 //!
-//! In: arrays of any class, cell arrays of strings. Out: elements in order, and where they were.
-//! Must hold: sorting is stable in both directions; NaN comes last upwards and first downwards.
+//! In: arrays of any class, cell arrays of strings. Out: elements in order, and their former positions.
+//! Must hold: sorting is stable in both directions; NaN comes last in ascending and first in descending order.
 
 use super::order::{self, Distinct, distinct, ranked};
 use crate::builtins::args::{self, is_word};
@@ -134,7 +134,7 @@ fn sort(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(vec![sorted, Value::tensor(Tensor::new(dims, Data::F64(places)))].into())
 }
 
-/// What `sort` gives where `by` brings the positions of each lane into their order.
+/// Returns the outputs of `sort`, where `by` sorts the positions of each lane.
 fn sorted_by(env: &Env, x: &Value, lanes: Lanes, nargout: usize, by: impl Fn(&mut [usize])) -> Flow<Outcome> {
     let (mut places, mut index) = (vec![0; x.len()], vec![0.0; x.len()]);
     for lane in 0..lanes.count {
@@ -155,7 +155,7 @@ fn sorted_by(env: &Env, x: &Value, lanes: Lanes, nargout: usize, by: impl Fn(&mu
     Ok(vec![sorted, Value::tensor(Tensor::new(x.dims(), Data::F64(index)))].into())
 }
 
-/// What `sort`'s options say: where NaN goes, and by which numbers elements are compared.
+/// Options of `sort`: the place of NaN, and the numbers by which elements are compared.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Special {
     missing_first: Option<bool>,
@@ -192,7 +192,7 @@ impl Special {
         Ok(special)
     }
 
-    /// The numbers by which elements are compared, the second ones where the first are equal.
+    /// Returns the numbers by which elements are compared; the second ones count if the first are equal.
     fn keys(self, data: &Data) -> Option<Vec<(f64, f64)>> {
         let keys: fn(num_complex::Complex64) -> (f64, f64) = match self.by {
             Comparison::Auto => return None,
@@ -210,7 +210,7 @@ fn sort_by_keys(keys: &[(f64, f64)], order: &mut [usize], descending: bool) {
     });
 }
 
-/// The char rows of a cell array.
+/// Returns the char rows of a cell array.
 fn cell_strings(message: &str, value: &Value) -> Flow<Vec<Vec<u8>>> {
     let Value::Cell(c) = value else { return fail!("{message}") };
     match c.items.iter().map(|v| v.as_bytes().map(<[u8]>::to_vec)).collect::<Option<Vec<_>>>() {
@@ -219,7 +219,7 @@ fn cell_strings(message: &str, value: &Value) -> Flow<Vec<Vec<u8>>> {
     }
 }
 
-/// Compares two rows by these columns (from 0), each upwards or downwards.
+/// Compares two rows by these columns (from 0), each in ascending or descending order.
 fn compare_rows<T: Ordered>(v: &[T], rows: usize, columns: &[(usize, bool)], a: usize, b: usize) -> Ordering {
     let by = |&(column, descending): &(usize, bool)| ranked(v[a + column * rows], v[b + column * rows], descending);
     columns.iter().map(by).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
@@ -240,7 +240,7 @@ impl CellColumn {
     }
 }
 
-/// The keys of a column of cells: all of them texts, or all of them numbers.
+/// Returns the keys of a column of cells, which must be all texts or all numbers.
 fn cell_column(items: &[Value]) -> Flow<CellColumn> {
     let number = |v: &Value| match v {
         Value::Num(x) => Some(*x),
@@ -345,7 +345,7 @@ fn issorted(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let columns = if rows { t.dims.columns() } else { 1 };
     let sorted = modes.iter().any(|&down| {
         if rows && modes.len() > 1 {
-            // In either direction, every column goes the same way.
+            // In each direction, all columns are compared in the same order.
             let in_order = |column: &[(usize, bool)]| {
                 each_data!(&*t.data, v => (1..n).all(|r| compare_rows(v, n, column, r - 1, r) != Ordering::Greater))
             };
@@ -358,7 +358,7 @@ fn issorted(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Bool(sorted).into())
 }
 
-/// The dimensions of `n` found elements of an array: a row only of a row.
+/// Returns the dimensions of `n` found elements of an array: a row gives a row, and any other array a column.
 fn found_dims(x: &Dims, n: usize) -> Dims {
     if n == 0 && (x.is_scalar() || x[..2] == [0, 0]) {
         Dims::zero()
@@ -369,14 +369,14 @@ fn found_dims(x: &Dims, n: usize) -> Dims {
     }
 }
 
-/// Elements that are looked at first where few are wanted: as many as are computed while one trip is made.
+/// The number of elements that are searched first if few are wanted: as many as are computed during one round trip.
 const FIRST_LOOK: usize = 1 << 14;
-/// How many for each that is wanted.
+/// The number of elements that are searched for each wanted one.
 const LOOK_FOR_EACH: usize = 64;
-/// How many times as many the next look takes.
+/// The factor by which each further search is larger.
 const LOOK_GROWS: usize = 16;
 
-/// Where the first or the last elements are that are not zero: `limit` of them, or all that there are, or some more.
+/// Finds the first or last nonzero elements: at least `limit` of them, or all that there are.
 async fn some_nonzero(array: Array, limit: usize, from_end: bool) -> tidemill::Result<Array> {
     let n = array.shape()?.elements();
     let mut len = limit.saturating_mul(LOOK_FOR_EACH).max(FIRST_LOOK);
@@ -391,8 +391,8 @@ async fn some_nonzero(array: Array, limit: usize, from_end: bool) -> tidemill::R
     array.nonzero().await
 }
 
-/// The places (from 0, a column) of the elements of a runtime array that are not zero, as an awaited value: of the
-/// first, or last, `limit` at the least.
+/// Awaits the positions (from 0, a column) of the nonzero elements of a runtime array: at least the first, or last,
+/// `limit`.
 fn nonzero_of(env: &mut Env, l: &Lazy, limit: usize, from_end: bool) -> Flow<Arc<Lazy>> {
     let array = l.array.clone();
     let (pinned, may_fault) = (l.pinned, l.may_fault);
@@ -446,7 +446,7 @@ fn find(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(vec![row, values(columns), found].into())
 }
 
-/// Where (from 1) the first or the last elements are that are not zero: `limit` of them, or all that there are.
+/// Returns the positions (from 1) of the first or last nonzero elements: `limit` of them, or all that there are.
 fn places_of_nonzeros(env: &Env, data: &Data, limit: usize, from_end: bool) -> Flow<Vec<f64>> {
     each_data!(data, v => {
         let mut there = 0;
@@ -518,7 +518,7 @@ fn nonzeros(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(Dims::new(&[data.len(), 1]), data)).into())
 }
 
-/// What `unique` is asked for.
+/// The options of `unique`.
 struct Asked {
     rows: bool,
     stable: bool,
@@ -527,13 +527,13 @@ struct Asked {
 }
 
 impl Asked {
-    /// What is asked of the distinct ones, for so many outputs.
+    /// Returns the options for finding distinct elements, for this many outputs.
     fn distinct(&self, nargout: usize) -> Distinct {
         Distinct { stable: self.stable, last: self.last || self.legacy, which: nargout > 2 }
     }
 }
 
-/// Refuses options of `unique` that contradict each other.
+/// Returns an error for options of `unique` that contradict each other.
 fn fits_together(words: &[Value]) -> Flow<()> {
     let given = |name: &str| words.iter().any(|word| is_word(word, name));
     let (ends, orders) = (given("first") || given("last"), given("sorted") || given("stable"));
@@ -575,7 +575,7 @@ fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
             let of = |a: usize, b: usize| strings[a].cmp(&strings[b]);
             let found = distinct(strings.len(), asked.distinct(nargout), of, |a, b| strings[a] == strings[b]);
             let n = found.places.len();
-            // Cell arrays keep a row a row; all else is a column.
+            // A cell row gives a row, and all other values give a column.
             let shape = if dims.rows() == 1 && dims.columns() > 1 { Dims::new(&[1, n]) } else { Dims::new(&[n, 1]) };
             let shape = if n == 0 && dims == Dims::zero() { dims.clone() } else { shape };
             let picked = pick(&x, shape, &found.places);
@@ -634,16 +634,16 @@ fn unique(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     Ok(vec![picked, places(first), places(found.which)].into())
 }
 
-/// What `lookup` is asked for.
+/// The options of `lookup`.
 #[derive(Clone, Copy, Default)]
 struct LookupOptions {
-    /// What lies before the table belongs to its first interval.
+    /// Values before the table belong to its first interval.
     left: bool,
-    /// What lies behind it belongs to its last one.
+    /// Values behind the table belong to its last interval.
     right: bool,
-    /// 0 where the table has no such value.
+    /// The result is 0 if the table does not contain the value.
     exact: bool,
-    /// Only whether it has one.
+    /// The result only tells whether the table contains the value.
     is_there: bool,
 }
 
@@ -667,7 +667,8 @@ impl LookupOptions {
         Ok(options)
     }
 
-    /// The places as what is asked for, of a table of `n`; `same` says whether the I-th value is the one at a place.
+    /// Turns positions into the result for a table of `n` values. `same` tells whether the i-th value equals the
+    /// table's value at a position.
     fn answer(self, dims: Dims, places: &[usize], n: usize, same: impl Fn(usize, usize) -> bool) -> Value {
         let found = |(i, place): (usize, &usize)| *place > 0 && same(i, place - 1);
         let numbered = places.iter().enumerate();

@@ -1,4 +1,4 @@
-//! What a script asks about its own calls: evaluated text, names that exist, numbers of arguments.
+//! Functions with which a script asks about its calls: evaluated text, existing names, numbers of arguments.
 
 use super::functions;
 use crate::builtins::{ANY, Builtin, Outcome, Reach, Scope};
@@ -112,10 +112,10 @@ pub static ROWS: &[Builtin] = &[
     },
 ];
 
-/// An argument as text.
+/// Reads an argument as text.
 ///
 /// # Errors
-/// What is no text.
+/// A value that is no text.
 pub fn text(value: &Value, who: &str, what: &str) -> Flow<String> {
     match value.as_text() {
         Some(text) => Ok(text),
@@ -136,16 +136,16 @@ fn evalin(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     tried("evalin", &args[1..], false, scope)
 }
 
-/// A text, and what runs where it fails.
+/// Evaluates a text, and another one if the first fails.
 fn tried(who: &str, args: &[Value], capture: bool, scope: Scope) -> Flow<Outcome> {
     let handler = args.get(1).map(|handler| text(handler, who, "CATCH")).transpose()?;
     Ok(Outcome::Eval { text: text(&args[0], who, "TRY")?, handler, capture, scope })
 }
 
-/// Whose variables an argument names.
+/// Returns the frame that an argument names.
 ///
 /// # Errors
-/// What names nobody's.
+/// A word that names no frame.
 pub fn scope(value: &Value, who: &str) -> Flow<Scope> {
     match value.as_text().as_deref() {
         Some("caller") => Ok(Scope::Caller),
@@ -169,7 +169,7 @@ fn source(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 }
 
 fn exist(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    // What is empty names nothing, whatever its class.
+    // An empty argument, of any class, names nothing.
     if args.iter().any(|arg| arg.is_empty() && !matches!(arg, Value::Map(_))) {
         return Ok(Value::Num(0.0).into());
     }
@@ -194,7 +194,8 @@ fn exist(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         };
     }
     let asks_for_files = kind == "file" || kind == "dir";
-    // A sandbox refuses a question about files alone. Of a name of any kind it answers that no file has it.
+    // In a sandbox, a question about files only is refused. A question about names of all kinds is answered as if there
+    // were no files.
     if code == 0 && asks_for_files {
         interp.check_outside("exist")?;
     }
@@ -224,7 +225,7 @@ fn nargout(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Num(n).into())
 }
 
-/// How many arguments or outputs a function takes; negative with a variable number.
+/// Returns how many arguments or outputs a function takes; negative if the number is variable.
 fn arity(interp: &mut Interp, value: &Value, inputs: bool) -> Flow<f64> {
     use crate::value::Function;
     let function = functions::function_of(value, "nargin")?;
@@ -279,7 +280,7 @@ fn mfilename(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::string(out.display().to_string()).into())
 }
 
-/// The name of the variable that was given as an argument, as the call is written.
+/// Returns the name of the variable that was given as an argument, as it is written in the call.
 fn inputname(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let n = crate::builtins::args::number(&interp.env, "inputname", &args[0])?;
     if n < 1.0 || n != n.trunc() {
@@ -299,7 +300,7 @@ fn inputname(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let written = call
         .and_then(|place| crate::builtins::language::assertion::arguments(place.source.text.get(place.span.range())?));
     let name = written.and_then(|list| list.into_iter().nth(n as usize - 1)).unwrap_or_default();
-    // A variable that was given for the last time has no value left, but no function has its name.
+    // A variable that was used for the last time has no value left, but it is a variable if no function has its name.
     let is_variable = crate::builtins::language::variables::is_name(&name)
         && (interp.caller_has(&name) || !names_only || interp.lookup(&name)?.is_none());
     Ok(Value::string(if names_only && !is_variable { "" } else { &name }).into())

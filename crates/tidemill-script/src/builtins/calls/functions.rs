@@ -135,7 +135,7 @@ pub static ROWS: &[Builtin] = &[
     },
 ];
 
-/// The function that a handle or a name stands for.
+/// Returns the function that a handle or a name stands for.
 ///
 /// # Errors
 /// Any other value.
@@ -153,8 +153,8 @@ pub fn function_of(value: &Value, who: &str) -> Flow<Arc<Function>> {
     }
 }
 
-/// Who tells of an error in one of the functions that call a function for each element: Octave's `structfun` calls
-/// `cellfun`.
+/// Returns the function that errors name for a function that calls a function for each element: in Octave, `structfun`
+/// calls `cellfun`.
 fn told_by(who: &str) -> &str {
     if who == "structfun" { "cellfun" } else { who }
 }
@@ -194,7 +194,7 @@ fn str2func(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("str2func: invalid function name");
     }
     let function = match &*function_of(&args[0], "str2func")? {
-        // It may be one of the file that makes the handle.
+        // The name may be that of a function in the file that makes the handle.
         Function::Named(name, None) => Function::Named(name.clone(), interp.here().map(|place| place.source)),
         other => other.clone(),
     };
@@ -210,7 +210,7 @@ fn parse_handle(text: &str) -> Flow<Arc<Function>> {
     }
 }
 
-/// A handle of its text and the variables that it captured.
+/// Makes a handle of its text, and of the variables that it captured.
 pub fn handle_with(text: &str, captured: Vec<(String, Value)>) -> Flow<Arc<Function>> {
     let function = parse_handle(text)?;
     let Function::Anonymous(closure) = &*function else { return Ok(function) };
@@ -255,7 +255,7 @@ fn functions(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn deal(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let n = nargout.max(1);
     match args {
-        // As a statement it gives nothing.
+        // Called as a statement, it gives no output.
         [_] if nargout == 0 => Ok(nothing()),
         [one] => {
             interp.env.check_host(&[n], size_of::<Value>())?;
@@ -294,7 +294,8 @@ fn merge(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(mask.dims.clone(), chosen(mask.len(), is_first, &a, &b))).into())
 }
 
-/// Elements of `a` where they are wanted, of `b` elsewhere; both are of one class, and a scalar stands for all.
+/// Picks elements of `a` where `is_first` is true, and of `b` elsewhere. Both are of one class, and a scalar is used
+/// for all elements.
 fn chosen(count: usize, is_first: impl Fn(usize) -> bool, a: &Tensor, b: &Tensor) -> Data {
     let at = |of: &Tensor, i: usize| if of.len() == 1 { 0 } else { i };
     macro_rules! choose {
@@ -338,11 +339,11 @@ struct NthOutput {
     function: Arc<Function>,
     args: Vec<Value>,
     wanted: Vec<usize>,
-    /// How many outputs it is asked for.
+    /// The number of outputs for which the function is asked.
     total: usize,
 }
 
-/// So many outputs a function may be asked for.
+/// The most outputs for which a function may be asked.
 const OUTPUTS_MAX: f64 = 1e6;
 
 fn nthargout(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -397,31 +398,31 @@ impl Task for NthOutput {
     }
 }
 
-/// `cellfun`, `arrayfun` and `structfun`: a call for every element, the outputs collected.
+/// `cellfun`, `arrayfun` and `structfun`: calls a function for every element, and collects the outputs.
 struct Each {
     who: &'static str,
     function: Arc<Function>,
-    /// Per argument, its elements.
+    /// The elements of each argument.
     elements: Vec<Vec<Value>>,
     count: usize,
     dims: Dims,
     nargout: usize,
     uniform: bool,
-    /// Of `structfun`: the fields' names, for a struct of results.
+    /// For `structfun`: the names of the fields, if the results form a struct.
     fields: Vec<Arc<str>>,
     handler: Option<Arc<Function>>,
-    /// The element whose call runs.
+    /// The index of the element whose call is running.
     next: usize,
     handling: bool,
-    /// Whether a call is under way: an error of this task itself is not the handler's.
+    /// Whether a call is running. An error of this task itself is not passed to the error handler.
     calling: bool,
-    /// What the last call gave, until it is known that it has no fault which is the handler's.
+    /// The results of the last call, until it is known whether they have a fault, which the error handler takes.
     given: Option<Values>,
-    /// Per output, what the calls gave.
+    /// The results of the calls, for each output.
     results: Vec<Vec<Value>>,
 }
 
-/// What stands after the arrays: `"UniformOutput", tf, "ErrorHandler", h`.
+/// The options behind the arrays: `"UniformOutput", tf, "ErrorHandler", h`.
 struct EachOptions {
     uniform: bool,
     handler: Option<Arc<Function>>,
@@ -434,7 +435,7 @@ fn each_options<'a>(interp: &mut Interp, who: &str, mut args: &'a [Value]) -> Fl
         if rest.is_empty() {
             break;
         }
-        // `cellfun` and `arrayfun` take abbreviations of two letters and more.
+        // `cellfun` and `arrayfun` accept abbreviations of at least two letters.
         let name = name.to_lowercase();
         let is = |option: &str| name == option || who != "structfun" && name.len() > 1 && option.starts_with(&*name);
         match () {
@@ -460,7 +461,7 @@ impl Each {
         options: EachOptions,
         nargout: usize,
     ) -> Flow<Outcome> {
-        // What has one element goes with every element of the others.
+        // An argument with one element is used for every element of the others.
         let of_many = || arrays.iter().enumerate().filter(|(_, a)| a.1.len() != 1);
         let first = of_many().next();
         let dims = first.or(arrays.iter().enumerate().next()).map_or_else(Dims::zero, |(_, a)| a.0.clone());
@@ -481,7 +482,8 @@ impl Each {
         Ok(Each::over(who, function, elements, dims, Vec::new(), options, nargout))
     }
 
-    /// A call for each place of lists of elements. `fields`: the results' names, of a struct.
+    /// Makes a call for each position in lists of elements. `fields` are the names of the results, if they form a
+    /// struct.
     fn over(
         who: &'static str,
         function: Arc<Function>,
@@ -514,7 +516,7 @@ impl Each {
         self.elements.iter().map(|e| if e.len() == 1 { &e[0] } else { &e[self.next] }).cloned().collect()
     }
 
-    /// What a call gave whose fault, if it has one, its handler takes.
+    /// Returns the arrays in a call's results that may be at fault, for the error handler.
     fn suspects(&self, values: &[Value]) -> Vec<Arc<Lazy>> {
         let suspect = |value: &Value| match value {
             Value::Lazy(lazy) if lazy.is_suspect() => Some(lazy.clone()),
@@ -523,13 +525,13 @@ impl Each {
         if self.handler.is_none() || self.handling { Vec::new() } else { values.iter().filter_map(suspect).collect() }
     }
 
-    /// What a call gave.
+    /// Stores the results of a call.
     fn absorb(&mut self, values: Values) -> Flow<()> {
         if values.len() < self.nargout {
             return fail!("{}: function returned fewer than nargout values", self.who);
         }
         for (i, value) in values.into_iter().take(self.results.len()).enumerate() {
-            // Structs of equal fields become an array of them.
+            // Structs with equal fields form a struct array.
             if self.uniform && (value.len() != 1 || matches!(value, Value::Cell(_) | Value::Function(_))) {
                 let id = if self.who == "arrayfun" { "Octave:invalid-fun-call" } else { "" };
                 let who = told_by(self.who);
@@ -544,7 +546,8 @@ impl Each {
     fn finish(&mut self, interp: &mut Interp) -> Flow<TaskStep> {
         let mut out = Values::new();
         for results in &self.results {
-            // As a statement it gives nothing where no call gave anything; cells there are also of no calls.
+            // Called as a statement, it gives no output if no call gave one; but without elements, it gives an empty
+            // cell for results in cells.
             if results.is_empty() && self.nargout == 0 && (self.count > 0 || self.uniform) {
                 break;
             }
@@ -595,7 +598,7 @@ impl Each {
     }
 }
 
-/// The first elements of arrays of one class, on the host: what is joined on the runtime would have to be awaited.
+/// Returns the first elements of arrays of one class, on the host. Joining them on the runtime would need another wait.
 fn first_elements(parts: &[Arc<Tensor>]) -> Data {
     macro_rules! gather {
         ($($variant:ident),*) => {
@@ -614,7 +617,7 @@ fn first_elements(parts: &[Arc<Tensor>]) -> Data {
     gather!(F64, F32, I8, I16, I32, I64, U8, U16, U32, U64, Char, Bool)
 }
 
-/// Doubles or logicals alone, without going through concatenation.
+/// Joins values that are all doubles or all logicals, without the general concatenation.
 fn all_numbers(values: &[Value]) -> Option<Data> {
     match values[0] {
         Value::Num(_) => values
@@ -674,7 +677,7 @@ impl Task for Each {
     }
 }
 
-/// `cellfun ("size", c, dim)` and `cellfun ("isclass", c, name)`: what a word asks of every cell, with one argument.
+/// Does `cellfun ("size", c, dim)` and `cellfun ("isclass", c, name)`, whose names have an argument.
 fn asked_of_cells(env: &Env, word: &str, cells: &CellArray, argument: &Value) -> Flow<Value> {
     let dims = cells.dims.clone();
     if word == "size" {
@@ -687,7 +690,7 @@ fn asked_of_cells(env: &Env, word: &str, cells: &CellArray, argument: &Value) ->
     Ok(Value::tensor(Tensor::new(dims, Data::Bool(is))))
 }
 
-/// What these functions say of every cell, without a call for each; `None` of any other function.
+/// Computes some functions for every cell without calls; `None` for any other function.
 fn told_of_cells(name: &str, cells: &CellArray) -> Option<Value> {
     let truths = |test: fn(&Value) -> bool| Data::Bool(cells.items.iter().map(test).collect());
     let counts = |count: fn(&Value) -> usize| Data::F64(cells.items.iter().map(|item| count(item) as f64).collect());
@@ -705,7 +708,7 @@ fn told_of_cells(name: &str, cells: &CellArray) -> Option<Value> {
     Some(Value::tensor(Tensor::new(cells.dims.clone(), data)))
 }
 
-/// The name of a function of the language that a handle or a name stands for.
+/// Returns the name of the builtin that a handle or a name stands for.
 fn builtin_name(interp: &mut Interp, function: &Value) -> Flow<Option<Arc<str>>> {
     let name: Arc<str> = match function {
         Value::Function(f) => match &**f {
@@ -715,7 +718,7 @@ fn builtin_name(interp: &mut Interp, function: &Value) -> Flow<Option<Arc<str>>>
         word if word.is_char() => word.as_text().unwrap_or_default().as_str().into(),
         _ => return Ok(None),
     };
-    // What `cellfun` alone knows is no function that anything could hide.
+    // Names that only `cellfun` knows stand for no function, so no function of the script can hide them.
     let is_builtin = &*name == "prodofsize" || matches!(interp.lookup(&name)?, Some(Callee::Builtin(_)));
     Ok(is_builtin.then_some(name))
 }
@@ -723,7 +726,7 @@ fn builtin_name(interp: &mut Interp, function: &Value) -> Flow<Option<Arc<str>>>
 fn cellfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     if let [function, Value::Cell(cells)] = args
         && nargout < 2
-        // Of no cells, handles give doubles.
+        // For no cells, handles give doubles.
         && (function.is_char() || !cells.items.is_empty())
         && let Some(name) = builtin_name(interp, function)?
         && let Some(told) = told_of_cells(&name, cells)
@@ -778,7 +781,7 @@ fn structfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcom
     let function = function_of(&args[0], "structfun")?;
     let (arrays, options) = each_options(interp, "structfun", &args[1..])?;
     let [Value::Struct(s)] = arrays else { return fail!("structfun: S must be a scalar structure") };
-    // As `struct2cell` has them: the fields are the first dimension.
+    // As in `struct2cell`, the fields are the first dimension.
     let fields: Vec<Arc<str>> = s.fields.keys().cloned().collect();
     let items: Vec<Value> = (0..s.len()).flat_map(|i| s.fields.values().map(move |v| v[i].clone())).collect();
     let dims = match s.dims.len() == 2 && s.dims.columns() == 1 {

@@ -1,7 +1,8 @@
-//! `inputParser` and its functions: what a function takes is defined, then a list of arguments is held against it.
+//! `inputParser` and its functions: a script defines the arguments of a function, and then checks a list of arguments.
 //!
-//! In: names, defaults, checks; a list of arguments. Out: a parser that holds the results. Must hold: what a parsing
-//! gave is kept only once all of it fits; checks are functions of the script and run as the machine's own calls.
+//! In: names, defaults, checks; a list of arguments. Out: a parser that holds the results. Must hold: results of a
+//! parsing are stored only once all arguments fit; checks are functions of the script, and run as the machine's own
+//! calls.
 
 use crate::builtins::{ANY, Builtin, Outcome, Task, TaskStep, nothing, row};
 use crate::env::Env;
@@ -123,7 +124,7 @@ fn define(env: &mut Env, kind: ArgumentKind, function: &str, args: &[Value]) -> 
 
 fn parse(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let parser = parser_of("parse", &args[0])?;
-    // Names are among the arguments: they have to be known. Arrays are not looked into.
+    // The arguments contain names, which have to be known. Arrays are not needed here.
     interp.env.host_all(args[1..].iter().filter(|v| v.is_char() || matches!(v, Value::Struct(_))))?;
     let defined = parser.arguments();
     let positional = |kind| defined.iter().filter(|a| a.kind == kind).cloned().collect::<VecDeque<_>>();
@@ -147,22 +148,22 @@ fn parse(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Outcome::Task(Box::new(parsing)))
 }
 
-/// A parsing on its way.
+/// A parsing in progress.
 struct Parsing {
     parser: Arc<Parser>,
     settings: Settings,
     defined: Vec<Argument>,
-    /// Those that are to be given next.
+    /// The arguments that must be given next.
     required: VecDeque<Argument>,
     optional: VecDeque<Argument>,
-    /// What is left of the list.
+    /// The rest of the list.
     given: VecDeque<Value>,
     parsed: Parsed,
-    /// What is being checked: the argument, its value, and whether its check has been asked without an output.
+    /// The present check: the argument, its value, and whether the check was called without an output.
     checking: Option<(Argument, Value, bool)>,
 }
 
-/// What a check said.
+/// The result of a check.
 enum Verdict {
     Fits,
     Refused,
@@ -180,7 +181,8 @@ impl Task for Parsing {
                     },
                     None => Verdict::Fits,
                 },
-                // A check that gives nothing (validateattributes) refuses by an error.
+                // A check without an output (validateattributes) refuses by an error, so it is called again without
+                // outputs.
                 Some(Err(error)) if !silent && gives_nothing(&error) => {
                     return Ok(self.ask(argument, value, true));
                 }
@@ -207,7 +209,7 @@ impl Task for Parsing {
     }
 }
 
-/// Whether an error says that a function has no output to give.
+/// Whether an error tells that a function has no output to give.
 fn gives_nothing(error: &ScriptError) -> bool {
     ["Octave:invalid-fun-call", "Octave:undefined-function"].contains(&&*error.identifier)
 }
@@ -227,7 +229,7 @@ impl Parsing {
         TaskStep::Call { function, args, nargout: !silent as usize }
     }
 
-    /// The next argument with its value; `None` where something was taken that needs no check.
+    /// Returns the next argument with its value; `None` if it took something that needs no check.
     fn next(&mut self) -> Flow<Option<(Argument, Value)>> {
         if let Some(argument) = self.required.pop_front() {
             return Ok(self.given.pop_front().map(|value| (argument, value)));
@@ -273,7 +275,7 @@ impl Parsing {
         }
     }
 
-    /// The parameter or switch of this name.
+    /// Finds the parameter or switch of this name.
     fn named(&self, name: &str) -> Option<Argument> {
         let is = |a: &&Argument| match self.settings.case_sensitive {
             true => *a.name == *name,
@@ -294,7 +296,7 @@ impl Parsing {
         });
         match verdict {
             Verdict::Fits => self.take(&argument, value),
-            // A text that is no value of an optional argument is a name; a struct holds names.
+            // A text that is no valid value of an optional argument is a name, and a struct contains names.
             _ if argument.kind == ArgumentKind::Optional && self.may_hold_names(&value) => {
                 self.optional.clear();
                 self.given.push_front(value);
@@ -322,7 +324,8 @@ impl Parsing {
         self.take(&argument, argument.default.clone());
     }
 
-    /// Arguments that were not given: optional ones in the order of their definition, named ones by their names.
+    /// Sets arguments that were not given to their defaults: optional ones in the order of definition, named ones by
+    /// name.
     fn fill(&mut self) {
         let mut missing = self.defined.clone();
         missing.sort_by(|a, b| match a.kind.cmp(&b.kind) {
@@ -337,7 +340,7 @@ impl Parsing {
             }
             positions.set(argument.name.clone(), given.unwrap_or_else(|| argument.default.clone()));
         }
-        // What is given by its position stands first.
+        // Arguments that are given by position come first.
         for (name, values) in &self.parsed.results.fields {
             positions.set(name.clone(), values[0].clone());
         }

@@ -1,7 +1,7 @@
 //! Cell arrays from arrays and back: `num2cell`, `cell2mat`, `mat2cell`, structs as cells.
 //!
-//! In: arrays, cells, structs. Out: the same elements in another container. Arrays on the runtime stay there where
-//! whole parts of them are taken.
+//! In: arrays, cells, structs. Out: the same elements in another container. If whole parts of arrays on the runtime are
+//! taken, they stay there.
 
 use crate::builtins::reduce::lanes::{pick, strided};
 use crate::builtins::text::chars;
@@ -40,7 +40,7 @@ pub static ROWS: &[Builtin] = &[
     row("cell2struct", 2, 3, 1, "cell2struct (c, fields, dim)", "A struct of the items of a cell array.", cell2struct),
 ];
 
-/// The part of an array within these ranges of indices, from 0.
+/// Returns the part of an array within these ranges of indices, from 0.
 fn part(env: &mut Env, value: &Value, ranges: &[std::ops::Range<usize>]) -> Flow<Value> {
     let subscripts: Vec<Value> =
         ranges.iter().map(|r| Value::row(r.clone().map(|i| i as f64 + 1.0).collect())).collect();
@@ -55,11 +55,11 @@ fn num2cell(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         other => other.clone(),
     };
     let dims = value.dims();
-    // Numbers and truths lie in their value, all else on its own.
+    // Numbers and truth values are stored in the value itself, and other elements in arrays of their own.
     let apart = if matches!(value.class(), Class::Double | Class::Logical) { 0 } else { 128 };
     env.check_host(&dims, size_of::<Value>() + apart)?;
     let Some(over) = args.get(1) else {
-        // No more than was asked for: a vector that grows takes twice as much.
+        // The exact capacity is reserved, since a growing vector takes twice as much.
         let mut items = Vec::with_capacity(value.len());
         for i in 0..value.len() {
             let item = match &value {
@@ -109,7 +109,7 @@ fn cell2mat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let Some(first) = cell.items.first() else {
         return Ok(Value::tensor(Tensor::zeros(Class::Double, cell.dims.clone())).into());
     };
-    // All items are of one kind: numbers, texts, truth values, cells or structs.
+    // All items must be of one kind: numbers, texts, truth values, cells or structs.
     let kind = |v: &Value| match v.class() {
         class if class.is_numeric() => Class::Double,
         class => class,
@@ -117,7 +117,7 @@ fn cell2mat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if kind(first) == Class::Function || cell.items.iter().any(|v| kind(v) != kind(first)) {
         return fail!("cell2mat: wrong type elements or mixed cells, structs, and matrices");
     }
-    // One dimension after the other: what is joined along the first has one item there.
+    // The dimensions are joined one after the other. After joining along a dimension there is one item along it.
     let mut items = cell.items.clone();
     let mut extents = cell.dims.to_vec();
     // Rows of parts are joined first, as in a matrix literal, so that blocks of different widths fit.
@@ -218,7 +218,7 @@ fn struct2cell(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     for i in 0..s.len() {
         items.extend(s.fields.values().map(|values| values[i].clone()));
     }
-    // The fields are the first dimension; a column loses the extent of 1 between.
+    // The fields are the first dimension. For a column, the extent of 1 behind it is dropped.
     let mut extents = vec![s.fields.len()];
     extents.extend(s.dims.iter());
     if s.dims.len() == 2 && s.dims.columns() == 1 {

@@ -1,6 +1,6 @@
 //! `containers.Map` and its functions.
 //!
-//! In: keys and values as cells, arrays or one each. Out: a map, or what it holds. Must hold: all arguments are read
+//! In: keys and values as cells, arrays or single ones. Out: a map, or its contents. Must hold: all arguments are read
 //! and checked before a map changes (SCRIPT-2).
 
 use crate::builtins::{ANY, Builtin, Outcome, args, row};
@@ -61,7 +61,7 @@ fn construct(interp: &mut Interp, all: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Map(Arc::new(map)).into())
 }
 
-/// The class of keys that a word names.
+/// Returns the class of keys that a word names.
 fn key_class(word: &Value) -> Flow<Class> {
     match word.as_bytes() {
         Some(b"char") => Ok(Class::Char),
@@ -85,7 +85,7 @@ fn value_kind(word: &Value) -> Flow<Kind> {
     }
 }
 
-/// A map of these keys and values; without `uniform` the values may be of any kind later, too.
+/// Makes a map of these keys and values. Without `uniform`, later values may be of any kind, too.
 fn filled(env: &Env, keys: &Value, values: &Value, uniform: bool) -> Flow<Map> {
     let keys: Vec<Value> = match keys {
         Value::Cell(cell) => cell.items.clone(),
@@ -117,7 +117,7 @@ fn filled(env: &Env, keys: &Value, values: &Value, uniform: bool) -> Flow<Map> {
     Ok(map)
 }
 
-/// The elements of a numeric or logical array.
+/// Returns the elements of a numeric or logical array.
 fn elements(env: &Env, array: &Value) -> Flow<Vec<Value>> {
     let host = env.host(array)?;
     Ok((0..host.len()).map(|i| Value::tensor(Tensor::scalar(host.data.pick(std::iter::once(i))))).collect())
@@ -139,7 +139,7 @@ fn common_key_class(keys: &[Value]) -> Flow<Class> {
     Ok(if kept && keys.iter().all(|v| v.class() == first) { first } else { Class::Double })
 }
 
-/// What all values are: texts, numbers of one class, anything.
+/// Returns the common kind of all values: texts, numbers of one class, or anything.
 fn common_kind(values: &[Value]) -> Kind {
     if values.iter().all(|v| v.is_char() && v.dims().rows() == 1 && v.is_string()) {
         return Kind::Of(Class::Char);
@@ -152,7 +152,7 @@ fn common_kind(values: &[Value]) -> Kind {
     }
 }
 
-/// The keys that an argument names: those of a cell, of a numeric array, or one.
+/// Returns the keys that an argument gives: those of a cell, of a numeric array, or one key.
 fn keys_of(env: &Env, value: &Value) -> Flow<Vec<Value>> {
     match value {
         Value::Cell(cell) => Ok(cell.items.clone()),

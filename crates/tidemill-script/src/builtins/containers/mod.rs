@@ -1,4 +1,4 @@
-//! Cells, structs and maps: making them, taking them apart, and asking for their names.
+//! Cells, structs and maps: functions that make them, take them apart, and list their names.
 
 pub mod cells;
 pub mod maps;

@@ -1,6 +1,6 @@
-//! Structs: making them, their fields, and access by names that are computed.
+//! Structs: functions that make them, change their fields, and access fields by computed names.
 //!
-//! In: names and values. Out: structs, struct arrays, names. Must hold: every field has a value an element.
+//! In: names and values. Out: structs, struct arrays, names. Must hold: every field has a value for each element.
 
 use crate::builtins::text::chars;
 use crate::builtins::{ANY, Builtin, Outcome, row};
@@ -57,7 +57,7 @@ fn struct_(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if args.len() % 2 == 1 {
         return fail!("{refused}");
     }
-    // A cell of one item stands for the item; any other gives the array its dimensions.
+    // A cell of one item is used for all elements. Any other cell determines the array's dimensions.
     let mut dims: Option<(Dims, usize)> = None;
     for (k, pair) in args.chunks_exact(2).enumerate() {
         if !pair[0].is_string() {
@@ -131,7 +131,7 @@ fn rmfield(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Struct(Arc::new(s)).into())
 }
 
-/// The steps that names and cells of indices stand for: `"a", {2}, "b"` is `.a(2).b`.
+/// Returns the steps that names and cells of indices describe: `"a", {2}, "b"` is `.a(2).b`.
 fn path(who: &str, args: &[Value]) -> Flow<Vec<Access>> {
     args.iter()
         .map(|arg| match arg {
@@ -144,7 +144,7 @@ fn path(who: &str, args: &[Value]) -> Flow<Vec<Access>> {
         .collect()
 }
 
-/// An index; the text `:` stands for all.
+/// Returns an index; the text `:` stands for all.
 fn subscript(value: &Value) -> Value {
     if value.as_bytes() == Some(b":") { Value::Colon } else { value.clone() }
 }
@@ -158,7 +158,7 @@ fn setfield(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(target.unwrap_or_else(Value::empty).into())
 }
 
-/// What a chain of accesses reads.
+/// Reads a value by a chain of accesses.
 fn read(env: &mut Env, base: &Value, steps: &[Access], who: &str) -> Flow<index::Values> {
     let mut values: index::Values = smallvec::smallvec![base.clone()];
     for step in steps {
@@ -262,7 +262,7 @@ fn substruct(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Struct(Arc::new(StructArray { dims, fields, class: None, cleanup: None })).into())
 }
 
-/// The accesses that a struct array with `type` and `subs` describes.
+/// Returns the accesses that a struct array with `type` and `subs` describes.
 fn accesses(who: &str, value: &Value) -> Flow<Vec<Access>> {
     let Value::Struct(s) = value else { return fail!("{who}: IDX must be a struct array") };
     let (Some(types), Some(subs)) = (s.fields.get("type"), s.fields.get("subs")) else {

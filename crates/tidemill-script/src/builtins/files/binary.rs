@@ -1,6 +1,6 @@
-//! Numbers in files, as bytes: `fread` and `fwrite`.
+//! Binary numbers in files: `fread` and `fwrite`.
 //!
-//! In: streams of `files`; names of classes and of the order of a number's bytes. Out: arrays, and bytes in files.
+//! In: streams of `files`; names of classes and of byte orders. Out: arrays, and bytes in files.
 
 use super::streams::{self, Files, Stream};
 use crate::builtins::numeric::conversions::{bytes_of, of_bytes};
@@ -26,7 +26,7 @@ pub static ROWS: &[Builtin] = &[
     row("fwrite", 2, 5, 1, "count = fwrite (fid, x, precision, skip, order)", "Writes numbers as bytes.", fwrite),
 ];
 
-/// Which byte of a number comes first.
+/// The order of a number's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ByteOrder {
     Little,
@@ -36,7 +36,7 @@ pub(super) enum ByteOrder {
 impl ByteOrder {
     pub(super) const NATIVE: ByteOrder = if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
 
-    /// The order that an argument names.
+    /// Returns the order that an argument names.
     pub(super) fn of(value: &Value) -> Flow<ByteOrder> {
         match value.as_bytes() {
             Some(b"native" | b"n") => Ok(ByteOrder::NATIVE),
@@ -53,7 +53,7 @@ impl ByteOrder {
         }
     }
 
-    /// Numbers of `width` bytes each, in the machine's order, in this one; and back.
+    /// Converts numbers of `width` bytes each between the machine's order and this one.
     fn arrange(self, bytes: &mut [u8], width: usize) {
         if self != ByteOrder::NATIVE && width > 1 {
             bytes.chunks_exact_mut(width).for_each(<[u8]>::reverse);
@@ -61,18 +61,18 @@ impl ByteOrder {
     }
 }
 
-/// How numbers lie in a file.
+/// The way in which numbers are stored in a file.
 struct Layout {
     class: Class,
     width: usize,
-    /// How many follow each other before bytes are skipped.
+    /// How many numbers follow each other before bytes are skipped.
     block: usize,
     skip: i64,
     order: Option<ByteOrder>,
 }
 
 impl Layout {
-    /// From a precision (`int16`, `4*int16`), how many bytes are skipped, and an order.
+    /// Makes a layout from a precision (`int16`, `4*int16`), the number of bytes to skip, and an order.
     fn of(env: &Env, who: &str, precision: &str, rest: &[Value]) -> Flow<Layout> {
         let blocks = || {
             let (block, name) = precision.split_once('*')?;
@@ -93,12 +93,12 @@ impl Layout {
         Ok(Layout { class, width, block, skip, order })
     }
 
-    /// Whether blocks are read again and again.
+    /// Whether a negative skip goes back to bytes that were read.
     fn goes_back(&self) -> bool {
         self.skip < 0 && self.skip.unsigned_abs() as usize >= self.block.saturating_mul(self.width)
     }
 
-    /// The bytes of at most so many numbers, as many as there are.
+    /// Reads the bytes of at most this many numbers.
     fn read(&self, stream: &mut Stream, elements: usize) -> io::Result<Vec<u8>> {
         let whole = |bytes: &mut Vec<u8>| bytes.truncate(bytes.len() / self.width * self.width);
         let mut bytes = Vec::new();
@@ -133,7 +133,7 @@ impl Layout {
     }
 }
 
-/// The class that a precision's name means, and the bytes of a number.
+/// Returns the class that a precision's name means, and the number of its bytes.
 fn named(name: &str) -> Option<(Class, usize)> {
     Some(match name.trim() {
         "uchar" | "unsigned char" | "uint8" | "logical" => (Class::Uint8, 1),
@@ -151,7 +151,7 @@ fn named(name: &str) -> Option<(Class, usize)> {
     })
 }
 
-/// A precision that an argument names; bytes else.
+/// Reads the precision that an argument names; the default is bytes.
 fn precision(who: &str, value: Option<&Value>) -> Flow<String> {
     match value.map(Value::as_text) {
         None => Ok("uchar".into()),
@@ -160,8 +160,8 @@ fn precision(who: &str, value: Option<&Value>) -> Flow<String> {
     }
 }
 
-/// A precision's text: what lies in the file, and the class of what is read. `*int16` keeps the class, `int16=>single`
-/// converts; double else.
+/// Splits a precision into the type of the numbers in the file and the class of the result. `*int16` keeps the class,
+/// and `int16=>single` converts; otherwise the result is double.
 fn read_as(precision: &str) -> Option<(&str, Class)> {
     match (precision.split_once("=>"), precision.trim().strip_prefix('*')) {
         (Some((from, into)), _) => Some((from, named(into)?.0)),
@@ -172,7 +172,7 @@ fn read_as(precision: &str) -> Option<(&str, Class)> {
 
 fn fread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
-    // The size may be left out.
+    // The size may be omitted.
     let at = if args.get(1).is_some_and(|value| value.as_bytes().is_some()) { 1 } else { 2 };
     let precision = precision("fread", args.get(at))?;
     let Some((from, into)) = read_as(&precision) else { return fail!("fread: invalid PRECISION specified") };
@@ -208,12 +208,12 @@ fn fread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let read = bytes.len() / layout.width;
     let dims = match (count.is_finite(), size.len()) {
         (true, _) if read == 0 => [0, 0],
-        // The only column is as long as what was read.
+        // A single column is as long as the numbers that were read.
         (true, 2) if read < rows as usize => [read, 1],
         (_, 2) => [rows as usize, read.div_ceil(rows as usize)],
         _ => [read, 1],
     };
-    // A last column that is not full is filled with zeros.
+    // An incomplete last column is filled up with zeros.
     bytes.resize(dims[0] * dims[1] * layout.width, 0);
     let Some(data) = of_bytes(layout.class, &bytes) else { return fail!("fread: invalid PRECISION specified") };
     let data = data.converted(into);
@@ -225,7 +225,7 @@ fn fwrite(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let precision = precision("fwrite", args.get(2))?;
     let layout = Layout::of(&interp.env, "fwrite", &precision, args.get(3..).unwrap_or_default())?;
     let host = interp.env.host(&args[1])?;
-    // Of complex numbers the real parts.
+    // For complex numbers the real parts are written.
     let real = host.data.is_complex().then(|| Data::F64(host.data.to_f64()));
     let mut bytes = bytes_of(&real.as_ref().unwrap_or(&host.data).converted(layout.class));
     match args[0] {

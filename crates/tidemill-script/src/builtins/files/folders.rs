@@ -1,4 +1,4 @@
-//! Names of files, and folders: parts of names, temporary names, making and removing.
+//! File names and folders: parts of names, temporary names, making and removing.
 
 use super::streams::{names, path, system};
 use crate::builtins::text::chars;
@@ -85,7 +85,7 @@ pub static ROWS: &[Builtin] = &[
     .outside(),
 ];
 
-/// What was done or not, as `answer` tells it; nothing, or an error, where nobody asks.
+/// Returns whether something was done, in the form that `answer` makes. Without outputs, returns nothing, or the error.
 fn answered(
     who: &str,
     done: io::Result<()>,
@@ -99,7 +99,7 @@ fn answered(
     }
 }
 
-/// 0 and no message, or -1 and what the system says.
+/// Returns 0 and no message, or -1 and the system's message.
 fn status(who: &str, done: io::Result<()>, nargout: usize) -> Flow<Outcome> {
     answered(who, done, nargout, |error| {
         vec![Value::Num(if error.is_some() { -1.0 } else { 0.0 }), Value::string(error.unwrap_or_default())]
@@ -205,7 +205,7 @@ fn are(interp: &Interp, name: &str, args: &[Value], is: fn(&Path) -> bool) -> Fl
     })
 }
 
-/// True and no message, or false, what the system says and who says it.
+/// Returns true and no message, or false, the system's message and the function's name.
 fn told(who: &str, done: io::Result<()>, nargout: usize) -> Flow<Outcome> {
     answered(who, done, nargout, |error| {
         let speaker = if error.is_some() { who } else { "" };
@@ -286,7 +286,7 @@ fn readdir(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(names(listed(interp, "readdir", &path("readdir", &args[0])?)?).into())
 }
 
-/// What `stat` and `lstat` answer: a struct, 0 and no message, or nothing, -1 and what the system says.
+/// Returns the result of `stat` and `lstat`: a struct, 0 and no message; or nothing, -1 and the system's message.
 fn info_of(interp: &Interp, who: &str, ask: fn(&Path) -> io::Result<Metadata>, args: &[Value]) -> Flow<Outcome> {
     if args[0].as_text().is_none() {
         return fail!("{who}: NAME must be a string");
@@ -298,7 +298,7 @@ fn info_of(interp: &Interp, who: &str, ask: fn(&Path) -> io::Result<Metadata>, a
     .into())
 }
 
-/// The fields of `stat`: `st_mode` and its neighbours of POSIX's `sys/stat.h`; times in seconds since 1970.
+/// Returns the fields of `stat`: `st_mode` and the others of POSIX's `sys/stat.h`; times are in seconds since 1970.
 #[cfg(unix)]
 fn info(metadata: &Metadata) -> Value {
     use std::os::unix::fs::MetadataExt;
@@ -321,7 +321,7 @@ fn info(metadata: &Metadata) -> Value {
     ])
 }
 
-/// The fields of `stat` that every system has.
+/// Returns the fields of `stat` that every system has.
 #[cfg(not(unix))]
 fn info(metadata: &Metadata) -> Value {
     let time = |name: &str, value: io::Result<std::time::SystemTime>| {
@@ -349,7 +349,7 @@ fn fields<const N: usize>(fields: [(Arc<str>, Vec<Value>); N]) -> Value {
     }))
 }
 
-/// A mode as `ls -l` writes it: the kind, then who may read, write and run.
+/// Formats a mode as `ls -l` does: the kind, then the permissions to read, write and run.
 fn permissions(mode: u32) -> String {
     let kind = match mode & 0o170_000 {
         0o040_000 => 'd',
@@ -362,7 +362,7 @@ fn permissions(mode: u32) -> String {
     };
     let may = (0..9).map(|k| if mode & (0o400 >> k) != 0 { ['r', 'w', 'x'][k % 3] } else { '-' });
     let mut text: Vec<char> = std::iter::once(kind).chain(may).collect();
-    // Runs as its owner or group, or a folder whose files only their owners remove.
+    // The set-user-ID and set-group-ID bits, and the sticky bit of a folder.
     for (bit, at, letter) in [(0o4000, 3, 's'), (0o2000, 6, 's'), (0o1000, 9, 't')] {
         if mode & bit != 0 {
             text[at] = if text[at] == 'x' { letter } else { letter.to_ascii_uppercase() };

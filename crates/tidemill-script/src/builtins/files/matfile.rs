@@ -1,5 +1,5 @@
-//! `load` and `save`: variables to files and back, as MAT files of version 5 (and 7: the same, compressed), in
-//! Octave's text format, or matrices as plain text.
+//! `load` and `save`: write variables to files and read them back, as MAT files of version 5 (and 7, which is the same
+//! but compressed), in Octave's text format, or as plain text for matrices.
 //!
 //! In: names of variables. Out: files; variables. Must hold: nothing is written before all values lie in host memory
 //! (SCRIPT-2).
@@ -41,7 +41,7 @@ pub static ROWS: &[Builtin] = &[
     .outside(),
 ];
 
-/// The arguments as words: options, which begin with a hyphen, and the others.
+/// Splits the arguments into options, which begin with a hyphen, and other words.
 fn words(who: &str, args: &[Value]) -> Flow<(Vec<String>, Vec<String>)> {
     let mut all = Vec::with_capacity(args.len());
     for arg in args {
@@ -53,18 +53,18 @@ fn words(who: &str, args: &[Value]) -> Flow<(Vec<String>, Vec<String>)> {
     Ok(all.into_iter().partition(|w| w.starts_with('-') && w.len() > 1))
 }
 
-/// The value with all its parts in host memory.
-fn home(env: &Env, value: &Value) -> Flow<Value> {
+/// Returns the value with all its parts in host memory.
+fn on_host(env: &Env, value: &Value) -> Flow<Value> {
     Ok(match value {
         Value::Lazy(_) => Value::held(env.host(value)?),
         Value::Cell(c) => {
-            let items = c.items.iter().map(|v| home(env, v)).collect::<Flow<Vec<_>>>()?;
+            let items = c.items.iter().map(|v| on_host(env, v)).collect::<Flow<Vec<_>>>()?;
             Value::Cell(Arc::new(CellArray::new(c.dims.clone(), items)))
         }
         Value::Struct(s) => {
             let mut out = StructArray::empty(s.dims.clone()).with_class(s.class);
             for (name, values) in &s.fields {
-                let values = values.iter().map(|v| home(env, v)).collect::<Flow<Vec<_>>>()?;
+                let values = values.iter().map(|v| on_host(env, v)).collect::<Flow<Vec<_>>>()?;
                 out.fields.insert(name.clone(), values);
             }
             Value::Struct(Arc::new(out))
@@ -89,7 +89,7 @@ fn save(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let mut saved = Vec::with_capacity(variables.len());
     for (name, value) in &variables {
         matformat::check_length(value).map_err(|e| ScriptError::new(format!("save: {e}")))?;
-        saved.push((name.clone(), home(&interp.env, value)?));
+        saved.push((name.clone(), on_host(&interp.env, value)?));
     }
     for name in missing {
         interp.env.warn("", &format!("save: no such variable '{name}'"));
@@ -119,7 +119,7 @@ fn save(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
 }
 
-/// Variables in Octave's text format, to a file or (`-`) to what is printed.
+/// Saves variables in Octave's text format, to a file or (`-`) to the script's output.
 fn save_text(interp: &mut Interp, file: &str, saved: &[(String, Value)], append: bool) -> Flow<Outcome> {
     let text = textformat::write(saved).map_err(|e| ScriptError::new(format!("save: {e}")))?;
     if file == "-" {
@@ -139,7 +139,8 @@ fn save_text(interp: &mut Interp, file: &str, saved: &[(String, Value)], append:
 
 type Chosen = (Vec<(String, Value)>, Vec<String>);
 
-/// The variables that the names, which may be patterns, choose; all of them without names. And names of none.
+/// Returns the variables that the names, which may be patterns, choose, or all without names; and the names that choose
+/// none.
 fn variables_chosen(interp: &Interp, names: &[String]) -> Chosen {
     let mut all: Vec<(String, Value)> =
         interp.variables().into_iter().map(|(name, value)| (name.to_string(), value)).collect();
@@ -166,7 +167,7 @@ fn variables_chosen(interp: &Interp, names: &[String]) -> Chosen {
     (chosen, missing)
 }
 
-/// The fields of a struct as variables.
+/// Returns the fields of a struct as variables.
 fn fields_chosen(interp: &Interp, names: &[String]) -> Flow<Chosen> {
     let Some((name, fields)) = names.split_first() else { return fail!("save: missing struct name") };
     match interp.variable(name) {
@@ -182,7 +183,7 @@ fn fields_chosen(interp: &Interp, names: &[String]) -> Flow<Chosen> {
     }
 }
 
-/// Matrices as rows of numbers.
+/// Formats matrices as rows of numbers.
 fn ascii(env: &Env, variables: &[(String, Value)], double: bool) -> Flow<Vec<u8>> {
     let mut out = Vec::new();
     let digits = if double { 16 } else { 8 };
@@ -203,7 +204,7 @@ fn ascii(env: &Env, variables: &[(String, Value)], double: bool) -> Flow<Vec<u8>
     Ok(out)
 }
 
-/// What a file of variables holds; `.mat` may be left away.
+/// Reads a file of variables; its name may lack `.mat`.
 fn bytes_of(interp: &Interp, who: &str, file: &str) -> Flow<Vec<u8>> {
     let path = match interp.env.found(file).is_file() {
         true => file.to_string(),
@@ -215,12 +216,12 @@ fn bytes_of(interp: &Interp, who: &str, file: &str) -> Flow<Vec<u8>> {
     }
 }
 
-/// Whether bytes are of a MAT file that is read.
+/// Whether the bytes are a MAT file of a supported version.
 fn is_mat(bytes: &[u8]) -> bool {
     matformat::is_mat(bytes) || matformat4::is_mat(bytes)
 }
 
-/// Its variables that are `wanted`, or why one is not read.
+/// Returns its variables that are `wanted`, or the reason why a variable cannot be read.
 fn variables_of(
     who: &str,
     file: &str,
@@ -240,14 +241,14 @@ fn variables_of(
     }
 }
 
-/// The variables of a file, for `whos`.
+/// Returns the variables of a file, for `whos`.
 pub fn in_file(interp: &Interp, file: &str) -> Flow<Vec<(String, Value)>> {
     let bytes = bytes_of(interp, "whos", file)?;
     if !textformat::is_text(&bytes) && !is_mat(&bytes) {
         return fail!("whos: unable to determine file format of '{file}'");
     }
     let all = variables_of("whos", file, &bytes, |_| true)?;
-    // Those that are not read are not shown.
+    // Variables that cannot be read are not shown.
     Ok(all.into_iter().filter_map(|(name, value)| Some((name, value.ok()?))).collect())
 }
 
@@ -271,7 +272,8 @@ fn load(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     for (name, value) in variables_of("load", file, &bytes, is_wanted)? {
         match value {
             Ok(value) => variables.push((name, value)),
-            // Asked for by its name, it is missed; the others are there all the same.
+            // If variables were asked for by name, an unreadable one is an error. Otherwise the readable ones are
+            // loaded.
             Err(message) if !names.is_empty() => return fail!("load: {file}: {message}"),
             Err(message) => interp.env.warn("Tidemill:load", &format!("load: {file}: {message}")),
         }
@@ -287,7 +289,7 @@ fn load(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(nothing())
 }
 
-/// A table of numbers; as a statement it becomes a variable with the file's name.
+/// Loads a table of numbers. Called as a statement, it sets a variable with the file's name.
 fn load_text(interp: &mut Interp, file: &str, bytes: &[u8], nargout: usize) -> Flow<Outcome> {
     if bytes.starts_with(b"Octave-1") {
         return fail!("load: {file}: Octave's binary format is not read yet; save with -text or -v7");

@@ -1,8 +1,8 @@
 //! The format of MAT files, version 5: bytes to named values and back.
 //!
-//! In: the bytes of a file. Out: values, each with its name. Must hold: no read beyond the bytes, no allocation beyond
-//! what the bytes can fill, whatever they hold; what the format has and scripts have not (objects, sparse matrices) is
-//! an error that says so.
+//! In: the bytes of a file. Out: values, each with its name. Must hold: for any bytes, nothing is read beyond them and
+//! nothing is allocated beyond what they can fill. Values that scripts do not have (objects, sparse matrices) are an
+//! error that says so.
 
 use crate::env::DEPTH_MAX;
 use crate::value::total::total;
@@ -46,25 +46,25 @@ mod array {
     pub const INT8: u8 = 8;
 }
 
-/// Of an array's flags: the data have imaginary parts; the data are truth values.
+/// Bits of an array's flags: the data has imaginary parts; the data is truth values.
 const COMPLEX: u8 = 8;
 const LOGICAL: u8 = 2;
-/// Bytes of the header; the file's elements follow.
+/// The number of bytes of the header, which the file's elements follow.
 const HEADER: usize = 128;
-/// The most bytes that one compressed element may unfold to.
+/// The most bytes to which one compressed element may expand.
 const UNFOLDED_MAX: u64 = 1 << 34;
 
 type Read5<T> = Result<T, String>;
 
-/// Whether the bytes begin as a MAT file of version 5 does.
+/// Whether the bytes begin like a MAT file of version 5.
 pub fn is_mat(bytes: &[u8]) -> bool {
     bytes.len() >= HEADER && matches!(&bytes[126..128], b"IM" | b"MI")
 }
 
-/// The values of a file, in its order.
+/// Returns the values of a file, in the file's order.
 ///
 /// # Errors
-/// What is wrong with the bytes, or not supported.
+/// A description of the fault in the bytes, or of the unsupported feature.
 pub fn read(bytes: &[u8]) -> Read5<Vec<(String, Read5<Value>)>> {
     if !is_mat(bytes) {
         return Err("not a MAT file of version 5".into());
@@ -99,7 +99,7 @@ pub fn read(bytes: &[u8]) -> Read5<Vec<(String, Read5<Value>)>> {
             }
             other => return Err(format!("invalid element type = {other}")),
         };
-        // What has no name is MATLAB's own.
+        // Values without a name are for MATLAB's internal use.
         if !name.is_empty() {
             out.push((name, value));
         }
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         Ok(if self.big { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) })
     }
 
-    /// A data element: its type and its bytes. Small ones hold their bytes within the tag.
+    /// Reads a data element: its type and its bytes. A small element has its bytes within the tag.
     fn element(&mut self) -> Read5<(u32, &'a [u8])> {
         let tag = self.u32()?;
         if tag >> 16 != 0 {
@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
         Ok((tag, body))
     }
 
-    /// An array with its tag: its name and its value, or why that is not read.
+    /// Reads an array with its tag: returns its name, and its value or the reason why it cannot be read.
     fn matrix(&mut self, depth: usize) -> Read5<(String, Read5<Value>)> {
         let (kind, len) = (self.u32()?, self.u32()? as usize);
         if kind != element::MATRIX {
@@ -160,12 +160,12 @@ impl<'a> Reader<'a> {
         if value.is_err() && len > end - begin {
             return Err("the file ends too early".into());
         }
-        // Octave counts padding of char arrays that it does not write: what was read counts.
+        // Octave counts padding of char arrays that it does not write, so the end is where reading stopped.
         self.at = if value.is_ok() { begin + inner.at } else { end };
         Ok((name, value))
     }
 
-    /// An array: its name and its value.
+    /// Reads an array: returns its name and its value.
     fn array(&mut self, depth: usize) -> Read5<(String, Read5<Value>)> {
         if self.bytes.is_empty() {
             return Ok((String::new(), Ok(Value::empty())));
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
         Ok((name, value))
     }
 
-    /// What stands behind an array's name.
+    /// Reads the part of an array behind its name.
     fn body(&mut self, name: &str, class: u8, bits: u8, dims: Dims, depth: usize) -> Read5<Value> {
         match class {
             array::CELL => self.cell(dims, depth),
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The elements within a data element.
+    /// Returns the numbers in a data element.
     fn numbers(&self, kind: u32, bytes: &[u8]) -> Read5<Data> {
         macro_rules! of {
             ($variant:ident, $ty:ty) => {
@@ -266,7 +266,7 @@ impl<'a> Reader<'a> {
         Ok(Value::tensor(Tensor::new(dims, real.converted(class))))
     }
 
-    /// Characters as bytes: those of UTF-8 as they are, others in UTF-8.
+    /// Reads characters as bytes: UTF-8 unchanged, and other encodings converted to UTF-8.
     fn text(&mut self, dims: Dims) -> Read5<Value> {
         let (kind, bytes) = self.element()?;
         let codes = self.numbers(kind, bytes)?.to_f64();
@@ -288,7 +288,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next element, which must be an array.
+    /// Reads the next element, which must be an array.
     fn nested(&mut self, depth: usize) -> Read5<Value> {
         self.matrix(depth + 1)?.1
     }
@@ -299,7 +299,7 @@ impl<'a> Reader<'a> {
         Ok(Value::Cell(Arc::new(CellArray::new(dims, items))))
     }
 
-    /// Refuses counts of items that the bytes cannot hold.
+    /// Returns an error for a number of items that the bytes cannot hold.
     fn fits(&self, n: usize) -> Read5<()> {
         if n > (self.bytes.len() - self.at) / 8 { Err("the file ends too early".into()) } else { Ok(()) }
     }
@@ -335,10 +335,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The bytes of a file of these values, which lie in host memory; `compress` as version 7 does.
+/// Returns the bytes of a file with these values, which lie in host memory. `compress` compresses them as version 7
+/// does.
 ///
 /// # Errors
-/// Values that the format has no place for: function handles and maps; more than 4 GiB.
+/// Values that the format cannot hold: function handles and maps; more than 4 GiB.
 pub fn write(variables: &[(String, Value)], compress: bool) -> Result<Vec<u8>, String> {
     let mut out = b"MATLAB 5.0 MAT-file, written by Tidemill".to_vec();
     out.resize(124, b' ');
@@ -381,19 +382,19 @@ fn put(out: &mut Vec<u8>, kind: u32, bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// Refuses a value that a variable of a file cannot hold, however little each of its parts takes. What stands in many
-/// places is written in each.
+/// Returns an error for a value that a variable of a file cannot hold, however small its parts are. A value that occurs
+/// in many places is written in each.
 ///
 /// # Errors
-/// What is wrong, for users.
+/// A description of the fault for users.
 pub fn check_length(value: &Value) -> Result<(), String> {
     length(total(value, &|_| ARRAY_BYTES_MIN)).map(|_| ())
 }
 
-/// The fewest bytes of an array: its tag, flags, dimensions and name.
+/// The least number of bytes of an array: its tag, flags, dimensions and name.
 const ARRAY_BYTES_MIN: usize = 48;
 
-/// Appends an array as an element; errors say that it is `of` a variable.
+/// Appends an array as an element. Errors name the variable `of` which it is a part.
 fn array(out: &mut Vec<u8>, of: &str, name: &str, value: &Value) -> Result<(), String> {
     let mut body = Vec::new();
     let (class, bits) = match value {
@@ -427,7 +428,7 @@ fn array(out: &mut Vec<u8>, of: &str, name: &str, value: &Value) -> Result<(), S
         }
     };
     put(&mut body, element::UINT32, &[class, bits, 0, 0, 0, 0, 0, 0])?;
-    // A row of text is saved as MATLAB's: its dimensions count units of UTF-16.
+    // A row of text is saved like MATLAB's: its dimensions count units of UTF-16.
     let units = match value {
         Value::Tensor(t) if t.dims.len() == 2 && t.dims.rows() == 1 => match &*t.data {
             Data::Char(bytes) if !bytes.is_ascii() => {
@@ -487,7 +488,7 @@ fn elements(out: &mut Vec<u8>, data: &Data) -> Result<(), String> {
         Data::I32(v) => put(out, element::INT32, &bytes!(v)),
         Data::I64(v) => put(out, element::INT64, &bytes!(v)),
         Data::U8(v) => put(out, element::UINT8, v),
-        // What is no text in UTF-8 keeps its bytes, as the dimensions count them.
+        // Text that is not UTF-8 keeps its bytes, which its dimensions count.
         Data::Char(v) if !v.is_ascii() => put(out, element::UINT8, v),
         Data::Char(v) => {
             put(out, element::UINT16, &v.iter().flat_map(|&b| u16::from(b).to_le_bytes()).collect::<Vec<_>>())
@@ -542,7 +543,7 @@ mod tests {
     #[test]
     fn what_is_not_read_leaves_the_others_readable() {
         let mut bytes = write(&variables(), false).unwrap();
-        // The class of the first variable: of a function handle.
+        // This makes the first variable's class that of a function handle.
         bytes[HEADER + 16] = 16;
         let back = read(&bytes).unwrap();
         assert_eq!(back[0].1.as_ref().unwrap_err(), "x is of class 16, which is not read yet");
@@ -554,7 +555,7 @@ mod tests {
 
     #[test]
     fn arrays_that_count_more_bytes_than_they_have_are_read() {
-        // As Octave writes char arrays of several rows: the length counts padding that is not there.
+        // This is how Octave writes char arrays of several rows: the length counts padding that is missing.
         let rows = Value::tensor(Tensor::new(Dims::new(&[2, 2]), Data::Char(b"acbd".to_vec())));
         let mut s = StructArray::scalar();
         s.set("rows", rows);
@@ -573,7 +574,8 @@ mod tests {
         for n in 0..bytes.len() {
             let cut = read(&bytes[..n]).map(|variables| variables.iter().filter(|v| v.1.is_ok()).count());
             assert!(cut.is_err() || cut < Ok(variables().len()), "{n} bytes are read as the whole file: {cut:?}");
-            // A flipped byte may be one of a value: it is read or refused, and never takes what is not there.
+            // A flipped byte may be part of a value. Then the value is read or refused, and nothing beyond the bytes is
+            // read.
             let mut damaged = bytes.clone();
             damaged[n] ^= 0xff;
             let _ = read(&damaged);

@@ -2,22 +2,22 @@
 //!
 //! In: bytes. Out: variables. Each matrix has a header of five integers (its kind, rows, columns, whether it is
 //! complex, the length of its name), its name, and its columns (MATLAB, *MAT-File Format*, chapter 2). Numbers of all
-//! types become doubles, as in Octave. Must hold: no bytes make a matrix that the file does not hold.
+//! types become doubles, as in Octave. Must hold: no bytes lead to a matrix that the file does not contain.
 
 use crate::value::{Data, Dims, Tensor, Value};
 use num_complex::Complex64;
 
-/// The bytes of a header.
+/// The number of bytes of a header.
 const HEADER: usize = 20;
-/// The longest side of a matrix, also of one without elements.
+/// The greatest extent of a matrix, even if it has no elements.
 const EXTENT_MAX: usize = 1 << 31;
-/// The longest name, with the zero that ends it.
+/// The length of the longest name, including the zero at its end.
 const NAME_MAX: usize = 64;
 
 /// A matrix's header.
 struct Header {
     big: bool,
-    /// How its numbers are stored: 0 to 5.
+    /// The way in which its numbers are stored: 0 to 5.
     storage: u32,
     is_text: bool,
     rows: usize,
@@ -27,10 +27,10 @@ struct Header {
 }
 
 impl Header {
-    /// A header with the integers that it may have.
+    /// Parses a header; `None` if its integers are not permitted.
     fn of(bytes: &[u8]) -> Option<Header> {
         let words: Vec<[u8; 4]> = bytes.get(..HEADER)?.chunks_exact(4).map(|c| [c[0], c[1], c[2], c[3]]).collect();
-        // 1000 if the bytes of numbers stand in descending order: then this order makes it small.
+        // The first integer is 1000 or more if the file is big-endian; read in the right order it is small.
         let big = u32::from_le_bytes(words[0]) >= 5000;
         let word = |i: usize| if big { u32::from_be_bytes(words[i]) } else { u32::from_le_bytes(words[i]) };
         let kind = word(0);
@@ -52,7 +52,7 @@ impl Header {
         [8, 4, 4, 2, 2, 1][self.storage as usize]
     }
 
-    /// The numbers of a part.
+    /// Returns the numbers of the real or the imaginary part.
     fn numbers(&self, bytes: &[u8]) -> Vec<f64> {
         macro_rules! read {
             ($number:ty) => {
@@ -79,7 +79,7 @@ impl Header {
     }
 }
 
-/// Whether these bytes begin as such a file does.
+/// Whether these bytes begin like such a file.
 pub fn is_mat(bytes: &[u8]) -> bool {
     let name = |header: Header| {
         let name = bytes.get(HEADER..HEADER + header.name)?;
@@ -89,10 +89,10 @@ pub fn is_mat(bytes: &[u8]) -> bool {
     Header::of(bytes).and_then(name).unwrap_or(false)
 }
 
-/// The variables of a file, in its order.
+/// Returns the variables of a file, in the file's order.
 ///
 /// # Errors
-/// What is wrong with the bytes.
+/// A description of the fault in the bytes.
 pub fn read(mut bytes: &[u8]) -> Result<Vec<(String, Value)>, String> {
     let mut out = Vec::new();
     while !bytes.is_empty() {

@@ -1,7 +1,7 @@
-//! Pictures: files of them to arrays and back, and their classes.
+//! Pictures: reads files into arrays, writes arrays to files, and converts their classes.
 //!
-//! In: names of files; arrays of rows × columns × channels. Out: uint8 and uint16 arrays, files. Decoding and encoding
-//! is the `image` library's.
+//! In: names of files; arrays of rows × columns × channels. Out: uint8 and uint16 arrays, files. The `image` library
+//! decodes and encodes.
 
 use super::streams::path;
 use crate::builtins::{ANY, Builtin, Outcome, args, nothing, row};
@@ -41,7 +41,7 @@ pub static ROWS: &[Builtin] = &[
     }),
 ];
 
-/// Samples that lie channel by channel within each pixel, row by row, as an array column by column.
+/// Turns samples that are stored pixel by pixel, row by row, into an array in column-major order.
 fn planes<T: Copy>(
     samples: &[T],
     width: usize,
@@ -95,13 +95,13 @@ fn imread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(vec![array(0..colors), Value::empty(), alpha].into())
 }
 
-/// Samples of 8 or 16 bits, pixel by pixel.
+/// Samples of 8 or 16 bits, stored pixel by pixel.
 enum Samples {
     Bytes(Vec<u8>),
     Words(Vec<u16>),
 }
 
-/// Where the samples lie, pixel by pixel.
+/// Returns the positions of the samples, pixel by pixel.
 fn pixels(t: &Tensor, channels: usize) -> impl Iterator<Item = usize> {
     let (height, width) = (t.dims.rows(), t.dims.columns());
     (0..height * width * channels).map(move |i| {
@@ -123,7 +123,8 @@ fn samples(t: &Tensor, channels: usize) -> Flow<Samples> {
     })
 }
 
-/// The picture of colours that numbers name: from 0 of integers, from 1 of others. A number beyond names the last.
+/// Returns the picture with the colours that its numbers index: from 0 for integers, from 1 for floats. A number beyond
+/// the map means the last colour.
 fn coloured(picture: &Tensor, map: &Tensor) -> Flow<Arc<Tensor>> {
     let colours = map.dims.rows();
     if map.dims.len() > 2 || map.dims.columns() != 3 || colours == 0 || picture.dims.len() > 2 {
@@ -144,7 +145,7 @@ fn imwrite(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         Value::Cell(_) | Value::Struct(_) | Value::Function(_) => return fail!("imwrite: IMG must be numeric"),
         value => env.host(value)?,
     };
-    // A picture of numbers of colours has its colours behind it.
+    // In an indexed picture, the map of colours follows the picture.
     let (host, args) = match args {
         [_, map, _, ..] if !map.is_string() => (coloured(&host, &*env.host(map)?)?, &args[1..]),
         _ => (host, args),
@@ -192,7 +193,7 @@ fn imwrite(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let Some(picture) = picture else { return fail!("imwrite: the picture is too large") };
     let written = match format {
         ImageFormat::Jpeg => {
-            // JPEG has bytes and no transparency.
+            // JPEG has samples of 8 bits, and no transparency.
             let picture = match channels {
                 1 => DynamicImage::from(picture.into_luma8()),
                 _ => DynamicImage::from(picture.into_rgb8()),
@@ -212,7 +213,7 @@ fn imwrite(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
 }
 
-/// The greatest value of a picture of this class.
+/// Returns the greatest value of a picture of this class.
 fn full(class: Class) -> f64 {
     match class.integer_range() {
         Some((_, greatest)) => greatest as f64,
@@ -220,7 +221,7 @@ fn full(class: Class) -> f64 {
     }
 }
 
-/// The numbers of colours of an indexed picture as doubles, from 1 on.
+/// Returns the colour indices of an indexed picture as doubles, from 1 on.
 fn indices(env: &mut Env, picture: &Value) -> Flow<Value> {
     let class = picture.class();
     let double = match class {
@@ -254,8 +255,8 @@ fn im2double(env: &mut Env, picture: &Value) -> Flow<Value> {
     }
 }
 
-/// The sum of the channels by what each gives to the eye's brightness, in the picture's class; of a map of colours, a map
-/// of greys.
+/// Returns the weighted sum of the channels that gives the perceived brightness, in the picture's class. For a map of
+/// colours, it returns a map of greys.
 fn rgb2gray(env: &mut Env, picture: &Value) -> Flow<Value> {
     let (class, dims) = (picture.class(), picture.dims());
     if !class.is_float() && !matches!(class, Class::Uint8 | Class::Int8 | Class::Uint16 | Class::Int16) {

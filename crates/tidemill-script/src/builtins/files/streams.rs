@@ -1,8 +1,8 @@
 //! Files: streams by number, whole files, names and folders.
 //!
 //! In: paths relative to the script's folder (`Env::at`). Out: numbers of streams, text, messages. Must hold: 0, 1 and
-//! 2 are the standard streams, and what is written to 1 and 2 goes where the script prints; what waits to be written is
-//! written when a stream is closed, moved, read or dropped.
+//! 2 are the standard streams; text written to 1 and 2 goes to the script's output. Pending bytes are written when a
+//! stream is closed, moved, read or dropped.
 
 use super::binary::ByteOrder;
 use crate::builtins::text::chars;
@@ -49,15 +49,15 @@ pub static ROWS: &[Builtin] = &[
     row("fileread", 1, 3, 1, "fileread (name)", "The text of a file.", fileread).outside(),
 ];
 
-/// How many bytes wait at most to be written.
+/// The most bytes that wait to be written.
 const PENDING_MAX: usize = 1 << 16;
-/// How many files one script may have open.
+/// The most files that one script may have open.
 const OPEN_MAX: usize = 1 << 10;
 
 /// The open files of a script.
 #[derive(Default)]
 pub struct Files {
-    /// By number, from 3.
+    /// The streams by number, from 3.
     streams: Vec<Option<Stream>>,
 }
 
@@ -66,14 +66,14 @@ pub(super) struct Stream {
     file: File,
     name: String,
     mode: String,
-    /// Of the numbers in it.
+    /// The byte order of the numbers in it.
     pub(super) order: ByteOrder,
-    /// What was read ahead, and how much of it is used.
+    /// Bytes that were read ahead, and how many of them are used.
     ahead: Vec<u8>,
     used: usize,
-    /// What waits to be written.
+    /// Bytes that wait to be written.
     pending: Vec<u8>,
-    /// The position of what `ahead` ends with, or `pending` begins with.
+    /// The file position of the end of `ahead`, or of the beginning of `pending`.
     at: u64,
     met_end: bool,
 }
@@ -109,7 +109,7 @@ impl Stream {
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        // What was opened to be read is not written, and nobody is told, as in Octave.
+        // Writing to a file that was opened for reading is ignored without an error, as in Octave.
         if self.mode.starts_with('r') && !self.mode.contains('+') {
             return Ok(());
         }
@@ -121,7 +121,7 @@ impl Stream {
         if self.pending.len() > PENDING_MAX { self.flush() } else { Ok(()) }
     }
 
-    /// Reads ahead; false at the end of the file.
+    /// Reads ahead. Returns `false` at the end of the file.
     fn fill(&mut self) -> io::Result<bool> {
         self.flush()?;
         if self.used == self.ahead.len() {
@@ -140,8 +140,9 @@ impl Stream {
         Ok(n > 0)
     }
 
-    /// The next line with its end (`\n`, `\r\n` or `\r`), at most `len` bytes and what else belongs to that end; empty at
-    /// the end of the file.
+    /// Reads the next line with its end (`
+    /// `, `\r
+    /// ` or `\r`): at most `len` bytes, and the rest of that line end. The result is empty at the end of the file.
     fn line(&mut self, len: usize) -> io::Result<Vec<u8>> {
         let mut searched = 0;
         loop {
@@ -149,7 +150,7 @@ impl Stream {
             let within = rest.len().min(len);
             let end =
                 rest[searched.min(within)..within].iter().position(|b| b"\r\n".contains(b)).map(|at| searched + at);
-            // What follows a carriage return has to be known.
+            // The byte after a carriage return has to be known.
             let is_open = end.is_none_or(|at| rest[at] == b'\r' && at + 1 == rest.len());
             searched = end.unwrap_or(within);
             if is_open && (within < len || end.is_some()) && self.fill()? {
@@ -166,7 +167,7 @@ impl Stream {
         }
     }
 
-    /// Moves on over bytes, not beyond the end, or back.
+    /// Moves forward, at most to the end, or back.
     pub(super) fn skip(&mut self, by: i64) -> io::Result<()> {
         let Ok(ahead) = usize::try_from(by) else { return self.seek(SeekFrom::Current(by)) };
         while self.ahead.len() - self.used < ahead && self.fill()? {}
@@ -174,7 +175,7 @@ impl Stream {
         Ok(())
     }
 
-    /// At most `n` bytes.
+    /// Reads at most `n` bytes.
     pub(super) fn bytes(&mut self, n: usize) -> io::Result<Vec<u8>> {
         while self.ahead.len() - self.used < n && self.fill()? {}
         let take = n.min(self.ahead.len() - self.used);
@@ -186,19 +187,19 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // Nobody is left to hear of a disk that is full.
+        // The stream is being dropped, so an error such as a full disk cannot be reported.
         let _ = self.flush();
     }
 }
 
 impl Files {
-    /// Writes to an open file; `None` if no file has this number. 1 and 2 are the caller's.
+    /// Writes to an open file; `None` if no file has this number. The caller handles 1 and 2.
     pub fn write(&mut self, number: i64, bytes: &[u8]) -> Option<io::Result<()>> {
         let at = usize::try_from(number).ok()?.checked_sub(3)?;
         Some(self.streams.get_mut(at)?.as_mut()?.write(bytes))
     }
 
-    /// All that is left of a file.
+    /// Returns the rest of a file.
     pub fn rest(&mut self, who: &str, fid: &Value) -> Flow<Vec<u8>> {
         match self.stream(who, fid)?.1.bytes(usize::MAX) {
             Ok(bytes) => Ok(bytes),
@@ -206,7 +207,7 @@ impl Files {
         }
     }
 
-    /// The last `n` bytes that were read are to be read again.
+    /// Puts the last `n` bytes back, so that they are read again.
     pub fn give_back(&mut self, who: &str, fid: &Value, n: usize) -> Flow<()> {
         let (_, stream) = self.stream(who, fid)?;
         stream.used -= n.min(stream.used);
@@ -214,7 +215,7 @@ impl Files {
         Ok(())
     }
 
-    /// The stream of a number.
+    /// Returns the stream with a number.
     pub(super) fn stream(&mut self, who: &str, value: &Value) -> Flow<(usize, &mut Stream)> {
         let x = match value {
             Value::Num(x) => *x,
@@ -229,19 +230,20 @@ impl Files {
         }
     }
 
-    /// Writes what waits to be written to a file; whether that went well.
+    /// Writes the pending bytes of a file. Returns whether that succeeded.
     pub fn flush(&mut self, who: &str, file: &Value) -> Flow<bool> {
         Ok(self.stream(who, file)?.1.flush().is_ok())
     }
 }
 
-/// What the system says, without Rust's number behind it.
+/// Returns the system's error message, without the error number that Rust adds.
 pub fn system(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_string()
 }
 
-/// What `fopen` tells of a file that is open: its name, mode, byte order and encoding; nothing of any other number.
+/// Returns the answer of `fopen` about an open file: its name, mode, byte order and encoding; empty values for any
+/// other number.
 fn described(files: &mut Files, fid: &Value) -> Flow<Outcome> {
     let standard = match fid {
         Value::Num(0.0) => Some(("stdin", "r")),
@@ -262,7 +264,7 @@ fn described(files: &mut Files, fid: &Value) -> Flow<Outcome> {
 
 fn fopen(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
-    // What is read may lie in a folder that was added.
+    // A file that is read may be in an added folder.
     let is_read = args.get(1).and_then(Value::as_text).is_none_or(|mode| mode.starts_with('r'));
     let find = |name| if is_read { interp.env.found(name) } else { interp.env.at(name) };
     let at = args[0].as_text().map(find).unwrap_or_default();
@@ -290,7 +292,7 @@ fn fopen(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         b"a+" => options.read(true).append(true).create(true),
         _ => return fail!("invalid mode specified"),
     };
-    // Asked before the file is opened, and perhaps emptied.
+    // This is checked before the file is opened, and perhaps truncated.
     let free = files.streams.iter().position(Option::is_none).unwrap_or(files.streams.len());
     if free >= OPEN_MAX {
         return Ok(vec![Value::Num(-1.0), Value::string("Too many open files")].into());
@@ -337,7 +339,7 @@ fn fclose(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Num(0.0).into())
 }
 
-/// Waits until somebody has typed a line; an interrupt is seen meanwhile.
+/// Waits until a line was typed. An interrupt ends the wait.
 fn await_typing(interp: &Interp) -> Flow<()> {
     #[cfg(unix)]
     if io::IsTerminal::is_terminal(&io::stdin()) {
@@ -384,7 +386,7 @@ fn line(interp: &mut Interp, who: &str, args: &[Value], keep_end: bool) -> Flow<
         line.truncate(end.unwrap_or(&line).len());
     }
     let len = line.len();
-    // The end of the file is met with a last line that has no end of its own, or one byte ahead.
+    // The end of the file is reached by reading a last line without an end, or by reading one byte ahead.
     if let Ok((_, stream)) = interp.env.keep.of::<Files>().stream(who, &args[0])
         && stream.used == stream.ahead.len()
     {
@@ -436,7 +438,7 @@ fn fseek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         2.0 => end.saturating_add(offset),
         _ => offset,
     };
-    // There is nothing behind the end.
+    // It cannot move behind the end.
     let moved = (0..=end).contains(&place) && stream.seek(SeekFrom::Start(place as u64)).is_ok();
     Ok(Value::Num(if moved { 0.0 } else { -1.0 }).into())
 }
@@ -452,10 +454,10 @@ fn fileread(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
 }
 
-/// A name of a file from an argument.
+/// Reads a file name from an argument.
 ///
 /// # Errors
-/// What is no string.
+/// A value that is no string.
 pub fn path(who: &str, value: &Value) -> Flow<String> {
     match value.as_text() {
         Some(name) => Ok(name),
@@ -463,7 +465,7 @@ pub fn path(who: &str, value: &Value) -> Flow<String> {
     }
 }
 
-/// Names as a column of cells.
+/// Returns names as a column of cells.
 pub fn names(list: Vec<String>) -> Value {
     let dims = Dims::new(&[list.len(), 1]);
     Value::Cell(Arc::new(CellArray::new(dims, list.into_iter().map(Value::from).collect())))

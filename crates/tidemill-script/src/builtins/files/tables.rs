@@ -1,7 +1,7 @@
-//! Tables of numbers as text: `dlmread`, `csvread`, `readmatrix` and what writes them.
+//! Tables of numbers as text: `dlmread`, `csvread`, `readmatrix`, and the functions that write tables.
 //!
-//! In: files of separated numbers. Out: matrices, with something else where a field has no number. Fields are split by
-//! the `csv` library where one character separates them.
+//! In: files of separated numbers. Out: matrices, with another value for fields without a number. If a single character
+//! separates the fields, the `csv` library splits them.
 
 use super::streams::{path, system};
 use crate::builtins::text::convert_text::spelled;
@@ -51,7 +51,7 @@ pub static ROWS: &[Builtin] = &[
         .outside(),
 ];
 
-/// How a number fills its place: flags, and how wide it is at least.
+/// The flags and the least width of a number.
 struct Shape {
     flags: String,
     width: usize,
@@ -82,13 +82,13 @@ impl Shape {
     }
 }
 
-/// How numbers are written.
+/// The precision with which numbers are written.
 enum Precision {
     Digits(usize),
-    /// A template of one number: what stands around, its digits and its letter.
+    /// A template for one number: the text around it, its digits and its letter.
     Template {
         before: String,
-        /// What stands between `%` and the digits: flags and a width.
+        /// The flags and the width between `%` and the digits.
         shape: Shape,
         digits: usize,
         letter: u8,
@@ -139,20 +139,20 @@ fn formatted(x: f64, precision: &Precision) -> String {
     }
 }
 
-/// The shortest text that reads back as the same number.
+/// Returns the shortest text that reads back as the same number.
 fn shortest(x: f64) -> String {
     let of = |digits| number::text(x, Notation::General(digits));
     (15..17).map(of).find(|t| t.parse() == Ok(x)).unwrap_or_else(|| of(17))
 }
 
-/// How a table is written.
+/// The format in which a table is written.
 struct Written {
     separator: String,
     end: String,
     append: bool,
-    /// As these, where they are not as short as they can be.
+    /// The format of numbers; `None` for the shortest text.
     numbers: Option<Precision>,
-    /// Empty rows above, and empty columns on the left.
+    /// The number of empty rows above, and of empty columns on the left.
     rows: usize,
     columns: usize,
 }
@@ -229,7 +229,7 @@ fn written(env: &Env, who: &str, options: &[Value]) -> Flow<Written> {
     Ok(written)
 }
 
-/// A table's rows as text; letters are themselves.
+/// Returns a table's rows as text. A char array gives its characters.
 fn table_text(env: &Env, host: &Tensor, written: &Written) -> Flow<String> {
     let Written { separator, end, numbers, rows, columns, .. } = written;
     let write = |x: f64| match numbers {
@@ -276,10 +276,11 @@ fn delimiter(word: &str) -> String {
     }
 }
 
-/// The fields of each line. Without a separator, the first line tells: a comma, a tab, a semicolon, a colon, or blanks.
+/// Splits each line into fields. Without a separator, the first line determines it: a comma, a tab, a semicolon, a
+/// colon, or blanks.
 fn fields(bytes: &[u8], separator: &str) -> Vec<Vec<String>> {
     if separator == " " || separator == "\t" {
-        // Every blank counts, and so does a line without numbers.
+        // Every blank separates, and a line without numbers counts as a row.
         let lines = String::from_utf8_lossy(bytes);
         return lines.lines().map(|l| l.split(separator).map(str::to_string).collect()).collect();
     }
@@ -311,7 +312,7 @@ fn fields(bytes: &[u8], separator: &str) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// How many bytes of a field are a decimal number that it begins with.
+/// Returns the length of the decimal number at the beginning of a field, in bytes.
 fn decimal_prefix(field: &[u8]) -> usize {
     let digits = |at: usize| field[at..].iter().take_while(|b| b.is_ascii_digit()).count();
     let signed = |at: usize| at + usize::from(matches!(field.get(at), Some(b'+' | b'-')));
@@ -327,9 +328,9 @@ fn decimal_prefix(field: &[u8]) -> usize {
     end
 }
 
-/// The number of a field; of one that goes on otherwise, the one that it begins with, if `begins`.
+/// Returns the number in a field. If the field continues behind the number, it counts only if `begins`.
 fn number_of(field: &str, begins: bool) -> Option<Complex64> {
-    // A comma groups no digits here.
+    // Commas do not group digits here.
     let z = if field.contains(',') { Complex64::from(f64::NAN) } else { spelled(field.as_bytes()) };
     let unsigned = field.trim_start_matches(['+', '-']);
     if !z.re.is_nan() || unsigned.eq_ignore_ascii_case("nan") {
@@ -339,14 +340,14 @@ fn number_of(field: &str, begins: bool) -> Option<Complex64> {
         return Some(Complex64::from(MISSING));
     }
     let (prefix, rest) = field.as_bytes().split_at(decimal_prefix(field.as_bytes()));
-    // Half an exponent or an imaginary unit with a tail: no number.
+    // If an incomplete exponent, or an imaginary unit, follows the number, the field has no number.
     if matches!(rest.first(), Some(b'e' | b'E' | b'i' | b'j')) {
         return None;
     }
     Some(spelled(prefix)).filter(|z| begins && !z.re.is_nan())
 }
 
-/// Fields as a matrix, with `missing` where a field has no number.
+/// Turns fields into a matrix, with `missing` for fields without a number.
 fn matrix(lines: &[Vec<String>], missing: f64, begins: bool) -> Value {
     let (rows, columns) = (lines.len(), lines.iter().map(Vec::len).max().unwrap_or(0));
     if columns == 0 {
@@ -363,7 +364,7 @@ fn matrix(lines: &[Vec<String>], missing: f64, begins: bool) -> Value {
     Value::tensor(Tensor::new(Dims::new(&[rows, columns]), Data::C64(data)))
 }
 
-/// A file of nothing but numbers, as `load` takes it; `%` and `#` begin comments.
+/// Reads a file that contains only numbers, for `load`; `%` and `#` begin comments.
 pub fn numbers(bytes: &[u8]) -> Option<Value> {
     let text = std::str::from_utf8(bytes).ok()?;
     let mut lines: Vec<Vec<f64>> = Vec::new();
@@ -392,7 +393,7 @@ pub fn numbers(bytes: &[u8]) -> Option<Value> {
 /// A part of a table: first row and column, last row and column, from 0.
 type Window = (usize, usize, usize, usize);
 
-/// `A2:B3` as a window; what one side leaves out has no bound.
+/// Parses `A2:B3` as a window. A missing part is not bounded.
 fn cells(range: &str) -> Option<Window> {
     let place = |s: &str| {
         let letters = s.chars().take_while(char::is_ascii_alphabetic).count();
@@ -451,7 +452,7 @@ fn read(interp: &mut Interp, who: &str, args: &[Value], missing: f64) -> Flow<Ou
     let Ok(bytes) = memory::read(interp.env.found(&file)) else { return fail!("{who}: unable to open file '{file}'") };
     let mut lines = fields(&bytes, &separator);
     for line in lines.iter_mut().filter(|line| line.len() > 1) {
-        // A separator at the end of a line ends its last field.
+        // A separator at the end of a line ends the last field.
         line.pop_if(|last| last.is_empty());
     }
     let lines: Vec<Vec<String>> = lines
@@ -480,7 +481,7 @@ fn readmatrix(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("readmatrix: unable to open file '{file}'");
     };
     let mut lines = fields(&bytes, &separator);
-    // Headings are lines without a number before the first one that has some.
+    // Headings are lines without a number, before the first line with numbers.
     let headings = lines.iter().take_while(|l| l.iter().all(|f| spelled(f.as_bytes()).re.is_nan())).count();
     if headings < lines.len() {
         lines.drain(..headings);

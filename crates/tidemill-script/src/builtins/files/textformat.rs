@@ -1,9 +1,9 @@
-//! Octave's text format for variables (`save -text`): values to lines and back.
+//! Octave's text format for variables (`save -text`): writes values as lines, and reads them back.
 //!
-//! In: named values in host memory; the bytes of a file. Out: text; named values. A variable is `# name:`, `# type:`,
-//! what the type needs (`# rows:`, `# ndims:`, `# length:`) and its elements: of matrices row by row, of others one a
-//! line, column-major. Must hold: nothing is allocated beyond what the bytes can fill, but for ranges, which
-//! memory has to hold; nesting is bounded.
+//! In: named values in host memory; the bytes of a file. Out: text; named values. A variable has the lines `# name:`,
+//! `# type:`, those that the type needs (`# rows:`, `# ndims:`, `# length:`), and its elements: matrices row by row,
+//! other arrays one element a line in column-major order. Must hold: nothing is allocated beyond what the bytes can
+//! fill, except for ranges, for which memory is checked; nesting is bounded.
 
 use crate::builtins::calls::functions::handle_with;
 use crate::builtins::text::chars::filled_up;
@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 type Named = Vec<(String, Value)>;
 
-/// The name of an item of a cell array.
+/// The name of the items of a cell array.
 const ITEM: &str = "<cell-element>";
 
-/// Whether the bytes begin as a text of variables does.
+/// Whether the bytes begin like a text of variables.
 pub fn is_text(bytes: &[u8]) -> bool {
     let lines = bytes.split(|&b| b == b'\n').map(|line| line.trim_ascii());
     let mut lines = lines.skip_while(|line| line.is_empty() || is_comment(line) && keyword(line, "name").is_none());
@@ -32,17 +32,17 @@ fn is_comment(line: &[u8]) -> bool {
     matches!(line.first(), Some(b'#' | b'%'))
 }
 
-/// What stands behind `# name:`.
+/// Returns the text behind `# name:`.
 fn keyword<'l>(line: &'l [u8], name: &str) -> Option<&'l str> {
     let rest = line.strip_prefix(b"#").or_else(|| line.strip_prefix(b"%"))?.trim_ascii_start();
     let rest = rest.strip_prefix(name.as_bytes())?.strip_prefix(b":")?;
     std::str::from_utf8(rest).ok().map(str::trim)
 }
 
-/// The text of variables.
+/// Returns the text of variables.
 ///
 /// # Errors
-/// Values that the format does not have, named.
+/// Values that the format cannot hold, by name.
 pub fn write(variables: &[(String, Value)]) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
     for (name, value) in variables {
@@ -57,7 +57,7 @@ fn line(out: &mut Vec<u8>, text: impl AsRef<[u8]>) {
 }
 
 fn named(out: &mut Vec<u8>, name: &str, value: &Value, depth: usize) -> Result<(), String> {
-    // Containers, and values that handles have captured.
+    // The depth counts containers, and values that handles have captured.
     if depth > DEPTH_MAX {
         return Err(format!("values are nested deeper than {DEPTH_MAX} levels"));
     }
@@ -72,7 +72,7 @@ fn named(out: &mut Vec<u8>, name: &str, value: &Value, depth: usize) -> Result<(
             line(out, format!("# type: {kind}\n{text}"));
         }
         Value::Tensor(t) => array(out, t),
-        // One that a handle has captured.
+        // A handle has captured this array.
         Value::Lazy(l) if let Some(t) = l.host.get() => array(out, t),
         Value::Cell(c) => {
             line(out, "# type: cell");
@@ -206,10 +206,10 @@ fn text(out: &mut Vec<u8>, t: &Tensor, bytes: &[u8]) {
     }
 }
 
-/// The variables of a text.
+/// Reads the variables of a text.
 ///
 /// # Errors
-/// What is missing or not readable, in words.
+/// A description of the part that is missing or unreadable.
 pub fn read(bytes: &[u8]) -> Result<Named, String> {
     let mut reader = Reader { bytes, at: 0, depth: 0 };
     let mut variables = Vec::new();
@@ -235,7 +235,7 @@ impl<'b> Reader<'b> {
         Some(rest[..end].trim_ascii())
     }
 
-    /// What stands behind `# key:` on one of the next lines.
+    /// Returns the text behind `# key:` on one of the next lines.
     fn find(&mut self, key: &str) -> Option<&'b str> {
         while let Some(line) = self.line() {
             if let Some(value) = keyword(line, key) {
@@ -245,7 +245,7 @@ impl<'b> Reader<'b> {
         None
     }
 
-    /// The same on the next line that is not blank; nothing is read where it has another word.
+    /// Does the same for the next line that is not blank. If it has another key, nothing is read.
     fn next(&mut self, key: &str) -> Option<&'b str> {
         let before = self.at;
         while let Some(line) = self.line() {
@@ -279,7 +279,7 @@ impl<'b> Reader<'b> {
     }
 
     fn words(&mut self, n: usize) -> Result<Vec<&'b str>, String> {
-        // An element takes a byte at least.
+        // An element takes at least one byte.
         if n > self.bytes.len() - self.at.min(self.bytes.len()) {
             return Err(format!("{n} elements are announced, which the file is too short for"));
         }
@@ -315,7 +315,7 @@ impl<'b> Reader<'b> {
         })
     }
 
-    /// The extents, and whether elements are in the order of rows.
+    /// Reads the extents, and whether elements are in row-major order.
     fn extents(&mut self) -> Result<(Dims, bool), String> {
         if let Some(n) = self.next("ndims") {
             let n = n.parse().map_err(|_| format!("'# ndims: {n}' is no number"))?;
@@ -490,7 +490,7 @@ fn complex_of(word: &str) -> Result<Complex64, String> {
     Ok(Complex64::new(number_of(re)?, number_of(im)?))
 }
 
-/// Elements of a class that the format names; `None` for a class that it does not have.
+/// Reads elements of a class that the format has; `None` for other classes.
 fn data_of(class: &str, words: &[&str]) -> Option<Result<Data, String>> {
     fn all<T>(words: &[&str], one: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
         words.iter().map(|word| one(word)).collect()

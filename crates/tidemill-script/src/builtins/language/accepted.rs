@@ -1,9 +1,9 @@
-//! Functions that are accepted without an effect, so that a script that calls them goes on.
+//! Functions that are accepted without an effect, so that scripts which call them go on.
 //!
-//! Settings of a terminal or of packages say nothing. Plots, windows, sound and values kept with handles do not exist
-//! here: each name of them warns once in a run, and its outputs hold nothing.
+//! Functions for settings of a terminal or of packages do nothing, silently. Plots, windows, sound, and values kept
+//! with handles do not exist here: each of their functions warns once in a run, and returns empty outputs.
 //!
-//! Must hold: ACCEPTED-1: a function that computes values stands in a family or in the library, never here.
+//! Must hold: ACCEPTED-1: a function that computes values belongs to a family or the library, and is never listed here.
 
 use crate::builtins::{ANY, Builtin, Outcome, Reach, Run};
 use crate::error::Flow;
@@ -12,7 +12,7 @@ use crate::vm::Interp;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
-/// Functions that do nothing here, and say nothing: settings of a terminal or of packages.
+/// Functions that do nothing and do not warn: settings of a terminal or of packages.
 const SILENT: &[&str] = &[
     "clc",
     "more",
@@ -44,7 +44,7 @@ const SILENT: &[&str] = &[
     "feature",
 ];
 
-/// A row of a command that takes whatever it is given.
+/// Makes a row of a command that accepts any arguments.
 const fn row(name: &'static str, run: Run, summary: &'static str) -> Builtin {
     Builtin { name, args_min: 0, args_max: ANY, outputs_max: ANY, reach: Reach::Script, usage: name, summary, run }
 }
@@ -64,20 +64,20 @@ fn silent(_: &mut Interp, _: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(vec![Value::empty(); nargout].into())
 }
 
-/// The value that a function of this list returns as each of its outputs.
+/// The outputs of a function in this list.
 #[derive(Clone, Copy)]
 enum Given {
-    /// A struct without fields in place of a handle: a script may set fields of it and put it into an array.
+    /// A struct without fields instead of a handle. A script may set fields of it, and put it into an array.
     Object,
-    /// The same for the first output alone: those behind it would be values.
+    /// Such a struct as the first output only, since the others would be values.
     Line,
     /// The empty matrix.
     Empty,
-    /// False for each element of the first argument.
+    /// False, for each element of the first argument.
     No,
 }
 
-/// The rows of names that warn, by what they give.
+/// Makes the rows of functions that warn, by their outputs.
 macro_rules! warned {
     ($($given:ident: $($name:literal)+;)+) => {
         &[$($(row(
@@ -88,7 +88,7 @@ macro_rules! warned {
     };
 }
 
-/// Plots, windows, sound, and values kept with handles.
+/// Functions for plots, windows, sound, and values kept with handles.
 #[rustfmt::skip]
 pub static WARNED: &[Builtin] = warned! {
     Object:
@@ -125,7 +125,7 @@ pub static WARNED: &[Builtin] = warned! {
         "ishold" "ishandle" "ishghandle" "isgraphics" "isfigure" "isaxes" "isappdata";
 };
 
-/// The names that have warned.
+/// The functions that have warned.
 #[derive(Default)]
 struct Said(FxHashSet<&'static str>);
 
@@ -147,7 +147,7 @@ fn warned(interp: &mut Interp, name: &'static str, given: Given, args: &[Value],
     let outputs = match given {
         Given::Object | Given::Empty => nargout,
         Given::Line => nargout.min(1),
-        // A question is asked for its answer, also as a statement.
+        // Such a question has an answer even if it is called as a statement.
         Given::No => nargout.max(1),
     };
     Ok(vec![value; outputs].into())

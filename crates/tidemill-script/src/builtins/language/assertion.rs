@@ -1,7 +1,7 @@
 //! `assert`: a condition that must hold, or a value that must be as expected.
 //!
 //! In: MATLAB's form (a condition, a template and its arguments) or Octave's (observed, expected, tolerance; a negative
-//! one is relative). Out: nothing, or an error whose message lists every difference in a table, as Octave's does.
+//! tolerance is relative). Out: nothing, or an error whose message lists every difference in a table, as Octave's does.
 
 use crate::builtins::text::number_text::plain;
 use crate::builtins::{Outcome, nothing};
@@ -24,17 +24,17 @@ struct Difference {
     reason: String,
 }
 
-/// What was compared: the arguments themselves, or parts of them.
+/// Whether the compared values are the arguments themselves, or parts of them.
 #[derive(Clone, Copy, PartialEq)]
 enum Depth {
     Arguments,
     Parts,
 }
 
-/// How many values may stand inside of cells and structs that are compared.
+/// The most values inside of compared cells and structs.
 const PARTS_MAX: usize = 1 << 24;
 
-/// The builtin.
+/// Does `assert`.
 pub(super) fn assert(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let is_condition = match args {
@@ -60,7 +60,7 @@ pub(super) fn assert(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outc
         None => interp.env.host(&Value::Num(0.0))?,
     };
     if tolerance.is_empty() {
-        // Nothing is beyond it; with several elements it does not fit.
+        // No difference exceeds an empty tolerance. But it does not fit an argument with several elements.
         return match args[0].len() {
             0 | 1 => Ok(nothing()),
             _ => fail!("assert: nonconformant arguments (op1 is {}, op2 is {})", args[0].dims(), tolerance.dims),
@@ -90,7 +90,7 @@ fn holds(env: &mut Env, value: &Value) -> Flow<bool> {
     }
 }
 
-/// A line: three columns of twelve with their texts in the middle, and the reason.
+/// Formats a line: three columns of width twelve with centred texts, and the reason.
 fn row(line: &Difference) -> String {
     let mut out = String::new();
     for (i, text) in [&line.place, &line.observed, &line.expected].into_iter().enumerate() {
@@ -102,18 +102,18 @@ fn row(line: &Difference) -> String {
     format!("{out}{}{}", " ".repeat(gap), line.reason)
 }
 
-/// The arguments of the call that runs, in Octave's spacing.
+/// Returns the text of the arguments of the running call, with Octave's spacing.
 fn written_arguments(interp: &Interp) -> String {
     written(interp).map_or_else(|| "cond".into(), |list| list.join(","))
 }
 
-/// The arguments of the call that runs, as they are written, where that is known.
+/// Returns the texts of the arguments of the running call, if they are known.
 pub fn written(interp: &Interp) -> Option<Vec<String>> {
     let place = interp.here()?;
     arguments(place.source.text.get(place.span.range())?)
 }
 
-/// The arguments of a call's text, each as the body of an anonymous function would print.
+/// Returns the texts of the arguments in a call's text, each as the body of an anonymous function would print.
 pub fn arguments(call: &str) -> Option<Vec<String>> {
     let source = Source::new("call", call.to_owned());
     let file = parse(&source).ok()?;
@@ -137,7 +137,8 @@ fn one(depth: Depth, place: &str, observed: impl Into<String>, expected: impl In
     Some((depth, vec![line]))
 }
 
-/// How two values differ by more than the tolerance; the first of a container's parts that do.
+/// Returns how two values differ by more than the tolerance; for containers, the difference of the first parts that
+/// differ.
 fn compare(env: &mut Env, a: &Value, b: &Value, tolerance: &Tensor, depth: Depth) -> Flow<Found> {
     let sizes = || {
         let reason = "Dimensions don't match".to_string();
@@ -233,7 +234,8 @@ fn first_row(text: &Tensor) -> String {
     rows.first().map_or_else(String::new, |r| String::from_utf8_lossy(r).into_owned())
 }
 
-/// The elements that differ. NaN and infinities must stand at the same places; exact classes are compared exactly.
+/// Returns the elements that differ. NaN and infinities must be in the same places, and exact classes are compared
+/// exactly.
 fn elements(x: &Tensor, y: &Tensor, tolerance: &Tensor) -> Vec<Difference> {
     let mut lines = Vec::new();
     for i in 0..x.len() {
@@ -252,7 +254,7 @@ fn elements(x: &Tensor, y: &Tensor, tolerance: &Tensor) -> Vec<Difference> {
     lines
 }
 
-/// What is no number on one side only.
+/// Describes a NaN, an infinity or a missing value that only one side has.
 fn mismatch(a: Complex64, b: Complex64) -> Option<String> {
     let either = |test: fn(f64) -> bool| test(a.re) != test(b.re) || test(a.im) != test(b.im);
     let infinite = |p: f64, q: f64| (p.is_infinite() || q.is_infinite()) && p != q;
@@ -265,7 +267,7 @@ fn mismatch(a: Complex64, b: Complex64) -> Option<String> {
     Some(format!("'{what}' mismatch"))
 }
 
-/// Whether the error is greater than what is allowed, in words.
+/// Describes an error that is greater than allowed; `None` if it is not.
 fn beyond(a: Complex64, b: Complex64, allowed: f64) -> Option<String> {
     let part = |p: f64, q: f64| if p.is_finite() && q.is_finite() { p - q } else { 0.0 };
     let error = Complex64::new(part(a.re, b.re), part(a.im, b.im)).norm();
@@ -280,7 +282,7 @@ fn beyond(a: Complex64, b: Complex64, allowed: f64) -> Option<String> {
     Some(format!("{kind} err {} exceeds tol {} by {over}", text(error, 5), text(tolerance, 5)))
 }
 
-/// `()`, `(3)` or `(2,3)`.
+/// Formats an element's place: `()`, `(3)` or `(2,3)`.
 fn place(x: &Tensor, i: usize) -> String {
     match x.dims[..] {
         [1, 1] => "()".into(),

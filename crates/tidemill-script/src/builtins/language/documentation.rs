@@ -1,4 +1,4 @@
-//! The table of functions: as Markdown for `docs/matlab.md`, and one by one for `help`.
+//! The table of functions: as Markdown for `docs/matlab.md`, and for single functions in `help`.
 
 use crate::builtins::{Builtin, Outcome, families, nothing, row};
 use crate::error::{Flow, fail, fail_id};
@@ -6,10 +6,10 @@ use crate::library;
 use crate::value::Value;
 use crate::vm::Interp;
 
-/// What a table shows of a function: name, use, what it does.
+/// A row of a table of functions: name, usage, summary.
 type Line<'a> = (&'a str, &'a str, &'a str);
 
-/// The families of functions, builtins first.
+/// Returns the families of functions, builtins first.
 fn all() -> impl Iterator<Item = (&'static str, Vec<Line<'static>>)> {
     let builtins = families().iter().map(|(title, rows)| (*title, rows.iter().map(line).collect()));
     let written = library::families().iter().map(|(title, rows)| (*title, rows.iter().map(written_line).collect()));
@@ -24,7 +24,7 @@ fn written_line(row: &'static library::Written) -> Line<'static> {
     (row.name, row.usage, row.summary)
 }
 
-/// Every function, family by family.
+/// Returns the table of all functions, family by family.
 #[cfg(any(test, feature = "testing"))]
 pub fn markdown() -> String {
     let count: usize = all().map(|(_, lines)| lines.len()).sum();
@@ -40,7 +40,7 @@ pub fn markdown() -> String {
     text
 }
 
-/// What `help` says of a function, or of all.
+/// Returns the help on a function, or on all functions.
 pub fn help(interp: &mut Interp, topic: &str) -> Option<String> {
     if topic.is_empty() {
         let mut text = String::from("help NAME explains a function. The functions:\n");
@@ -63,7 +63,7 @@ pub fn help(interp: &mut Interp, topic: &str) -> Option<String> {
     }
 }
 
-/// The functions whose names or summaries hold a text, a line each.
+/// Returns the functions whose names or summaries contain a text, a line each.
 fn found(topic: &str) -> String {
     let topic = topic.to_lowercase();
     let holds = |text: &str| text.to_lowercase().contains(&topic);

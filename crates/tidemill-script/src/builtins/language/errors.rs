@@ -165,7 +165,7 @@ pub static ROWS: &[Builtin] = &[
     },
 ];
 
-/// Whether a text is an identifier, as `package:reason`.
+/// Whether a text is an identifier, such as `package:reason`.
 fn is_identifier(text: &str) -> bool {
     text.contains(':')
         && !text.starts_with(':')
@@ -174,7 +174,7 @@ fn is_identifier(text: &str) -> bool {
         && !text.contains('%')
 }
 
-/// Identifier and message from a template's arguments.
+/// Returns the identifier and the message that a template's arguments give.
 fn message_of(env: &mut Env, args: &[Value], who: &str) -> Flow<(String, String)> {
     env.host_all(args)?;
     let Some(first) = args.first().and_then(Value::as_text) else {
@@ -184,7 +184,7 @@ fn message_of(env: &mut Env, args: &[Value], who: &str) -> Flow<(String, String)
         if is_identifier(&first) {
             return Ok((String::new(), format!("call to {who} with message identifier '{first}' requires message")));
         }
-        // Alone, the text is no template: its escapes and its `%` are written as they are.
+        // A text without arguments is no template: its escapes and its `%` are kept.
         return Ok((String::new(), first));
     }
     let (identifier, template) = if is_identifier(&first) { (first, &args[1..]) } else { (String::new(), args) };
@@ -192,7 +192,7 @@ fn message_of(env: &mut Env, args: &[Value], who: &str) -> Flow<(String, String)
     Ok((identifier, String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// The error that `error (args…)` raises, its last line's end left out.
+/// Returns the error that `error (args…)` raises, without the line end at its end.
 pub(super) fn raised(env: &mut Env, args: &[Value]) -> Flow<ScriptError> {
     let (identifier, mut message) = message_of(env, args, "error")?;
     if message.ends_with('\n') {
@@ -203,7 +203,7 @@ pub(super) fn raised(env: &mut Env, args: &[Value]) -> Flow<ScriptError> {
 
 fn error(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
-    // Nothing to say is no error.
+    // An empty message raises no error.
     let silent = match args {
         [Value::Struct(s)] => s.get("message").is_some_and(Value::is_empty),
         [one] => !one.is_char() || one.is_empty(),
@@ -219,7 +219,7 @@ fn error(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
 }
 
-/// The error that an error object or struct describes.
+/// Returns the error that an error object or struct describes.
 fn error_of(env: &mut Env, value: &Value) -> Flow<ScriptError> {
     let Value::Struct(s) = value else { return fail!("rethrow: ERR must be a struct") };
     env.host_all([value])?;
@@ -232,7 +232,7 @@ fn error_of(env: &mut Env, value: &Value) -> Flow<ScriptError> {
 
 fn rethrow(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let error = error_of(&mut interp.env, &args[0])?;
-    // An error that is raised again keeps where it came from.
+    // An error that is raised again keeps its origin.
     if let Some(last) = &interp.env.last_error
         && last.message == error.message
         && last.identifier == error.identifier
@@ -258,17 +258,17 @@ fn on_cleanup(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Struct(Arc::new(object)).into())
 }
 
-/// Calls the functions of `onCleanup` objects that have ended. Their errors are warnings; those that it does not come
-/// to are due again.
+/// A task that calls the functions of ended `onCleanup` objects. Their errors become warnings. If the task is dropped
+/// early, the remaining functions are due again.
 pub(crate) struct CleansUp {
     functions: VecDeque<Ended>,
     due: Arc<Due>,
-    /// Of the one that runs.
+    /// The guard of the running function.
     guard: Option<Guard>,
 }
 
 impl CleansUp {
-    /// All that are due.
+    /// Takes all functions that are due.
     pub fn all(due: &Arc<Due>) -> CleansUp {
         CleansUp { functions: due.take(), due: due.clone(), guard: None }
     }
@@ -317,7 +317,7 @@ fn print_usage(interp: &mut Interp, _: &[Value], _: usize) -> Flow<Outcome> {
     }
 }
 
-/// Which warnings are off, in a struct array; the first element is of all.
+/// Returns a struct array that tells which warnings are off; its first element is about all warnings.
 fn warning_states(env: &Env) -> Value {
     let off = env.warnings_off.iter().filter(|id| *id != "all").map(|id| (id.as_str(), "off"));
     let all = ("all", if env.warnings_off.iter().any(|id| id == "all") { "off" } else { "on" });
@@ -329,7 +329,7 @@ fn warning_states(env: &Env) -> Value {
     Value::Struct(Arc::new(array))
 }
 
-/// What becomes of warnings of an identifier from now on: `on`, `off` or `error`.
+/// Sets the state of warnings of an identifier: `on`, `off` or `error`.
 fn set_warning(env: &mut Env, id: &str, state: &str) {
     for list in [&mut env.warnings_off, &mut env.warnings_as_errors] {
         list.retain(|known| known != id && id != "all");
@@ -422,7 +422,7 @@ fn lasterror(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         interp.env.last_error = None;
     }
     let error = interp.env.last_error.clone().unwrap_or_else(|| ScriptError::new(""));
-    // A struct, as it was before there were exceptions.
+    // It returns a struct, as it did before there were exceptions.
     Ok(match error_value(&error) {
         Value::Struct(exception) => {
             let mut plain = Arc::unwrap_or_clone(exception);
@@ -438,7 +438,7 @@ fn nargchk(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(count_message(&mut interp.env, "nargchk", "input", args)?.into())
 }
 
-/// What is said about the third of three numbers, which should lie between the others: a text, or a struct.
+/// Returns the message, as a text or a struct, if the third of three numbers does not lie between the other two.
 fn count_message(env: &mut Env, who: &str, what: &str, args: &[Value]) -> Flow<Value> {
     let numbers = numbers(env, &args[..3])?;
     let as_struct = match args.get(3) {

@@ -1,4 +1,4 @@
-//! Where a name leads: `which` and `type`.
+//! Finds what a name stands for: `which` and `type`.
 
 use crate::builtins::{ANY, Builtin, Outcome, nothing, row};
 use crate::error::{Flow, fail};
@@ -16,7 +16,7 @@ pub static ROWS: &[Builtin] = &[
         .partly_outside(),
 ];
 
-/// What a name stands for.
+/// The thing that a name stands for.
 enum Found {
     Nothing,
     Variable,
@@ -25,7 +25,7 @@ enum Found {
     /// A function of the script itself.
     Own,
     Builtin,
-    /// A function that is written in the language.
+    /// A function of the library.
     Library,
 }
 

@@ -1,4 +1,4 @@
-//! The script itself: its variables, errors, assertions, what its names stand for, help; and what is accepted only.
+//! The script itself: its variables, errors, assertions, the meaning of names, help, and functions without an effect.
 
 pub mod accepted;
 pub mod assertion;

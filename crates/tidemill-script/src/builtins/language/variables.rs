@@ -1,4 +1,4 @@
-//! Variables by their names: which there are, what they are, and removing them.
+//! Variables by name: lists and describes them, and removes them.
 
 use crate::builtins::arrays::queries::bytes_of;
 use crate::builtins::calls::environment::{scope, text};
@@ -95,7 +95,7 @@ pub static ROWS: &[Builtin] = &[
     },
 ];
 
-/// Whether a text may name a variable.
+/// Whether a text is a valid name of a variable.
 pub fn is_name(text: &str) -> bool {
     let mut chars = text.chars();
     chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
@@ -103,7 +103,7 @@ pub fn is_name(text: &str) -> bool {
         && !KEYWORDS.contains(&text)
 }
 
-/// Words that no variable may have.
+/// Words that cannot be names of variables.
 pub const KEYWORDS: &[&str] = &[
     "break",
     "case",
@@ -168,8 +168,8 @@ fn isglobal(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::Bool(interp.is_global(&name)).into())
 }
 
-/// Whether a name fits a pattern with `*` and `?`. Only the last `*` before a difference is gone back to, which then
-/// takes one byte more: at most as many steps as the product of the lengths.
+/// Whether a name matches a pattern with `*` and `?`. At a difference, the search goes back to the last `*` only, which
+/// then takes one byte more. So it takes at most as many steps as the product of the lengths.
 pub fn fits(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut last_star = None;
@@ -241,7 +241,7 @@ fn clear(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(nothing())
 }
 
-/// `clearvars a* -except ab`: names, patterns, or regular expressions behind `-regexp`.
+/// Does `clearvars a* -except ab`. The words are names, patterns, or regular expressions behind `-regexp`.
 fn clearvars(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let words: Vec<String> = args.iter().map(|a| text(a, "clearvars", "NAME")).collect::<Flow<_>>()?;
     let global = words.first().is_some_and(|w| w == "-global");
@@ -267,7 +267,7 @@ fn clearvars(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(nothing())
 }
 
-/// Those of the names that patterns name; those behind `-regexp` are regular expressions.
+/// Returns the names that match the patterns; those behind `-regexp` are regular expressions.
 fn named(interp: &mut Interp, names: &[String], patterns: &[String]) -> Flow<Vec<String>> {
     let mut found = Vec::new();
     let at = patterns.iter().position(|p| p == "-regexp").unwrap_or(patterns.len());
@@ -285,12 +285,12 @@ fn named(interp: &mut Interp, names: &[String], patterns: &[String]) -> Flow<Vec
     Ok(found)
 }
 
-/// The variables that some patterns name, in the order of the patterns; without patterns all, by name.
+/// Returns the variables that patterns choose, in the order of the patterns; without patterns all, by name.
 fn chosen(interp: &Interp, args: &[Value], who: &str) -> Flow<Vec<Described>> {
     fitting(interp.described_variables(), args, who)
 }
 
-/// The variables of a file.
+/// Returns the variables of a file.
 fn described_in(interp: &Interp, file: &str) -> Flow<Vec<Described>> {
     let described = |(name, value): (String, Value)| Described {
         name: name.as_str().into(),
@@ -302,7 +302,7 @@ fn described_in(interp: &Interp, file: &str) -> Flow<Vec<Described>> {
     Ok(matfile::in_file(interp, file)?.into_iter().map(described).collect())
 }
 
-/// Those of some variables whose names fit one of the patterns, by name; all without patterns.
+/// Returns the variables whose names match one of the patterns, by name; without patterns all.
 fn fitting(mut all: Vec<Described>, patterns: &[Value], who: &str) -> Flow<Vec<Described>> {
     let words: Vec<String> = patterns.iter().map(|a| text(a, who, "PATTERN")).collect::<Flow<_>>()?;
     if let Some(flag) = words.iter().find(|w| w.starts_with('-')) {
@@ -321,7 +321,7 @@ fn fitting(mut all: Vec<Described>, patterns: &[Value], who: &str) -> Flow<Vec<D
     Ok(found)
 }
 
-/// The globals that some patterns name, also those that are not seen here.
+/// Returns the globals that patterns choose, including those that are not declared here.
 fn chosen_globals(interp: &Interp, patterns: &[Value]) -> Vec<String> {
     let patterns: Vec<String> = patterns.iter().filter_map(Value::as_text).collect();
     let is_chosen = |name: &Name| patterns.is_empty() || patterns.iter().any(|p| fits(p.as_bytes(), name.as_bytes()));
@@ -354,7 +354,7 @@ fn who(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(nothing())
 }
 
-/// Names in columns as wide as the longest and two blanks, one below the other first.
+/// Arranges names in columns that are as wide as the longest name and two blanks; the names run down the columns.
 fn in_columns(names: &[String], line: usize) -> String {
     let width = names.iter().map(String::len).max().unwrap_or(0) + 2;
     let across = (line / width).max(1);
@@ -418,7 +418,7 @@ fn whos(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(nothing())
 }
 
-/// The same as a struct array.
+/// Returns the same as a struct array.
 fn listed(variables: &[Described]) -> Value {
     let mut array = StructArray::empty(Dims::new(&[variables.len(), 1]));
     let mut field = |name: &str, value: &dyn Fn(&Described) -> Value| {

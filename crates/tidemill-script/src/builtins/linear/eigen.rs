@@ -1,4 +1,4 @@
-//! Eigenvalues and eigenvectors, of one matrix or of a pair, and the Schur and Hessenberg forms.
+//! Eigenvalues and eigenvectors, of one matrix or of a pair of matrices, and the Schur and Hessenberg forms.
 
 use super::factors::{complex, complex_value, is_finite, real, value_of};
 use super::singular::SIGNED_MAX;
@@ -17,14 +17,15 @@ use faer::linalg::solvers::Solve;
 use faer::{Mat, Side};
 use num_complex::Complex64;
 
-/// What the words behind the matrices ask for.
+/// The options in the words behind the matrices.
 #[derive(Default)]
 struct Wanted {
-    /// The eigenvalues as a diagonal matrix, also where they alone are asked for; as a column, also beside vectors.
+    /// `Some (true)`: the eigenvalues as a diagonal matrix, even without vectors; `Some (false)`: as a column, even
+    /// with them.
     matrix: Option<bool>,
 }
 
-/// The second matrix of a pair, and what the words ask for.
+/// Returns the second matrix of a pair, and the options.
 fn options(args: &[Value]) -> Flow<(Option<&Value>, Wanted)> {
     let (mut pair, mut wanted) = (None, Wanted::default());
     for (k, arg) in args.iter().enumerate() {
@@ -32,7 +33,7 @@ fn options(args: &[Value]) -> Flow<(Option<&Value>, Wanted)> {
             None if k == 0 => pair = Some(arg),
             None => return fail!("eig: wrong type argument '{}'", arg.type_name()),
             Some(word) => match word.as_str() {
-                // How it is computed: the results are the same but for rounding.
+                // These choose the algorithm. The results are the same up to rounding.
                 "balance" | "nobalance" | "chol" | "qz" => {}
                 "vector" => wanted.matrix = Some(false),
                 "matrix" => wanted.matrix = Some(true),
@@ -43,7 +44,7 @@ fn options(args: &[Value]) -> Flow<(Option<&Value>, Wanted)> {
     Ok((pair, wanted))
 }
 
-/// A square matrix and its class.
+/// Reads a square matrix, and returns its class.
 fn matrix_of(interp: &Interp, value: &Value, name: &str) -> Flow<(Matrix, Class)> {
     let (a, class) = match complex(&interp.env, value)? {
         Some((a, class)) => (Matrix::Complex(a), class),
@@ -101,7 +102,7 @@ pub(super) fn eig(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<O
     Ok(out.into())
 }
 
-/// The vectors from the left: the inverse of those from the right (times the pair's second matrix), at unit length.
+/// Returns the left vectors: the inverse of the right ones (times the pair's second matrix), scaled to unit length.
 fn left_vectors(vectors: &Mat<Complex64>, b: Option<&Matrix>) -> Mat<Complex64> {
     let n = vectors.nrows();
     let right = match b {
@@ -113,7 +114,8 @@ fn left_vectors(vectors: &Mat<Complex64>, b: Option<&Matrix>) -> Mat<Complex64> 
     Mat::from_fn(n, n, |i, j| inverse[(j, i)].conj() / length(j))
 }
 
-/// Of a pair: real symmetric ones with a positive definite second as dsygv gives them, others by the QZ algorithm.
+/// Decomposes a pair. Real symmetric matrices with a positive definite second one are treated as in dsygv, and others
+/// by the QZ algorithm.
 fn eigen_of_pair(a: &Matrix, b: &Matrix) -> Flow<Eigen> {
     let n = a.extents().0;
     check_finite(&a.widened())?;
@@ -124,7 +126,7 @@ fn eigen_of_pair(a: &Matrix, b: &Matrix) -> Flow<Eigen> {
         && let Ok(factor) = b.llt(Side::Lower)
     {
         let l = factor.L();
-        // C = inv (L) A inv (L)', row by row and then column by column.
+        // C = inv (L) A inv (L)' is computed row by row, and then column by column.
         let forward = |m: &Mat<f64>| {
             let mut x = m.clone();
             for j in 0..n {
@@ -155,7 +157,7 @@ fn eigen_of_pair(a: &Matrix, b: &Matrix) -> Flow<Eigen> {
     let infinite = Complex64::new(f64::INFINITY, 0.0);
     let values = (0..n).map(|i| if under[i].norm() == 0.0 { infinite } else { over[i] / under[i] }).collect();
     for j in 0..n {
-        // The largest element is 1, its size the sum of its parts' (dggev).
+        // The largest element becomes 1. Its size is the sum of the magnitudes of its parts (dggev).
         let size = |z: Complex64| z.re.abs() + z.im.abs();
         let most = (0..n)
             .map(|i| vectors[(i, j)])
@@ -166,15 +168,15 @@ fn eigen_of_pair(a: &Matrix, b: &Matrix) -> Flow<Eigen> {
     Ok(Some((values, vectors)))
 }
 
-/// What a pair of matrices has: eigenvalues as quotients, and vectors.
+/// The eigenvalues of a pair of matrices as quotients, and the vectors.
 struct Pair {
     over: Vec<Complex64>,
     under: Vec<Complex64>,
     vectors: Mat<Complex64>,
 }
 
-/// `generalized_eigen` takes less memory than small matrices need (faer 0.24), and panics: here they get what larger
-/// ones would.
+/// Returns the memory for `generalized_eigen`, which asks for less than it needs for small matrices (faer 0.24) and
+/// then panics. Small matrices get as much as larger ones here.
 fn memory<T: faer::traits::ComplexField>(n: usize) -> MemBuffer {
     let vectors = ComputeEigenvectors::Yes;
     let par = faer::get_global_parallelism();
@@ -200,7 +202,7 @@ fn complex_pair(a: &Mat<Complex64>, b: &Mat<Complex64>) -> Option<Pair> {
     Some(Pair { over: (0..n).map(|i| over[i]).collect(), under: (0..n).map(|i| under[i]).collect(), vectors })
 }
 
-/// The same of real matrices.
+/// Does the same for real matrices.
 fn real_pair(a: &Mat<f64>, b: &Mat<f64>) -> Option<Pair> {
     let n = a.nrows();
     let mut u = Mat::zeros(n, n);
@@ -218,7 +220,7 @@ fn real_pair(a: &Mat<f64>, b: &Mat<f64>) -> Option<Pair> {
         Default::default(),
     )
     .ok()?;
-    // Complex ones stand in pairs; the columns of the first and second are the parts of its vector.
+    // Complex eigenvalues come in pairs. The two columns of a pair are the real and the imaginary part of its vector.
     let second = |j: usize| im[j] != 0.0 && (0..j).rev().take_while(|&k| im[k] != 0.0).count() % 2 == 1;
     let vector = |i: usize, j: usize| match (im[j] == 0.0, second(j)) {
         (true, _) => Complex64::new(u[(i, j)], 0.0),
@@ -236,7 +238,8 @@ fn real_pair(a: &Mat<f64>, b: &Mat<f64>) -> Option<Pair> {
     })
 }
 
-/// The real square matrix that `hess` and `schur` take, column-major, its extent and whether it is single.
+/// Reads the real square matrix for `hess` and `schur`: returns it in column-major order, its extent, and whether it is
+/// single.
 fn form_of(interp: &Interp, who: &str, value: &Value) -> Flow<(Vec<f64>, usize, bool)> {
     let a = real(&interp.env, who, value)?;
     if a.matrix.nrows() != a.matrix.ncols() {
@@ -245,7 +248,7 @@ fn form_of(interp: &Interp, who: &str, value: &Value) -> Flow<(Vec<f64>, usize, 
     Ok((column_major(a.matrix.as_ref()), a.matrix.nrows(), a.single))
 }
 
-/// The form alone, or its factor and the form.
+/// Returns the form only, or its factor and the form.
 fn factored(n: usize, single: bool, found: &Factored, nargout: usize) -> Outcome {
     let value = |data: &[f64]| value_of(&Mat::from_fn(n, n, |i, j| data[j * n + i]), single);
     match nargout {
@@ -258,7 +261,7 @@ pub(super) fn hess(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<
     super::factors::check_matrix("hess", &args[0])?;
     let (a, n, single) = form_of(interp, "hess", &args[0])?;
     if n < 3 {
-        // It has the form.
+        // The matrix has the form already.
         let factor = (0..n * n).map(|k| if k % (n + 1) == 0 { 1.0 } else { 0.0 }).collect();
         return Ok(factored(n, single, &Factored { form: a, factor }, nargout));
     }
@@ -289,7 +292,7 @@ pub(super) fn schur(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow
     }
 }
 
-/// A matrix of either kind.
+/// A real or a complex matrix.
 enum Matrix {
     Real(Mat<f64>),
     Complex(Mat<Complex64>),
@@ -303,7 +306,7 @@ impl Matrix {
         }
     }
 
-    /// The same numbers as complex ones.
+    /// Returns the same numbers as complex ones.
     fn widened(&self) -> Mat<Complex64> {
         match self {
             Matrix::Real(a) => Mat::from_fn(a.nrows(), a.ncols(), |i, j| Complex64::new(a[(i, j)], 0.0)),
@@ -312,7 +315,7 @@ impl Matrix {
     }
 }
 
-/// Eigenvalues and the eigenvectors that belong to them; nothing if they do not converge.
+/// Eigenvalues and their eigenvectors; `None` if they do not converge.
 type Eigen = Option<(Vec<Complex64>, Mat<Complex64>)>;
 
 fn check_finite<T: Number>(a: &Mat<T>) -> Flow<()> {
@@ -323,7 +326,7 @@ fn is_hermitian<T: Number>(a: &Mat<T>) -> bool {
     (0..a.nrows()).all(|i| (0..=i).all(|j| a[(i, j)] == a[(j, i)].conjugate()))
 }
 
-/// Of a real matrix: those of symmetric ones ascend, others stand as LAPACK leaves them.
+/// Decomposes a real matrix. The eigenvalues of a symmetric one ascend, and others are in LAPACK's order.
 fn eigen(a: &Mat<f64>, with_vectors: bool) -> Flow<Eigen> {
     check_finite(a)?;
     let n = a.nrows();
@@ -364,14 +367,14 @@ fn eigen(a: &Mat<f64>, with_vectors: bool) -> Flow<Eigen> {
     Ok(Some(unit_columns(values, &eigen.U().to_owned())))
 }
 
-/// Of a complex matrix: those of Hermitian ones ascend and are real.
+/// Decomposes a complex matrix. The eigenvalues of a Hermitian one ascend, and are real.
 fn eigen_complex(a: &Mat<Complex64>) -> Flow<Eigen> {
     check_finite(a)?;
     let n = a.nrows();
     if is_hermitian(a) {
         let Ok(eigen) = a.self_adjoint_eigen(Side::Lower) else { return Ok(None) };
         let values = (0..n).map(|i| Complex64::new(eigen.S().column_vector()[i].re, 0.0)).collect();
-        // The last element of each is made real and positive.
+        // The last element of each vector is made real and positive.
         let u = eigen.U();
         let turn = |z: Complex64| if z.norm() == 0.0 { Complex64::new(1.0, 0.0) } else { z.conj() / z.norm() };
         let turned = |i: usize, j: usize| match u[(i, j)] * turn(u[(n - 1, j)]) {
@@ -385,7 +388,7 @@ fn eigen_complex(a: &Mat<Complex64>) -> Flow<Eigen> {
     Ok(Some(unit_columns(values, &eigen.U().to_owned())))
 }
 
-/// The vectors at unit length, the largest element of each real.
+/// Scales the vectors to unit length, with the largest element of each real.
 fn unit_columns(values: Vec<Complex64>, u: &Mat<Complex64>) -> (Vec<Complex64>, Mat<Complex64>) {
     let n = u.nrows();
     let mut vectors = u.clone();
@@ -397,16 +400,16 @@ fn unit_columns(values: Vec<Complex64>, u: &Mat<Complex64>) -> (Vec<Complex64>, 
     (values, vectors)
 }
 
-/// Eigenvectors are fixed up to their sign: each column's last element is made positive.
+/// Makes each column's last element positive, since eigenvectors are only determined up to their sign.
 fn normal_signs(vectors: &Mat<f64>) -> Mat<f64> {
     let n = vectors.nrows();
     Mat::from_fn(n, vectors.ncols(), |i, j| if vectors[(n - 1, j)] < 0.0 { -vectors[(i, j)] } else { vectors[(i, j)] })
 }
 
-/// The eigenvalues of a square matrix with elements; real where nothing in it is imaginary, as long as it is finite.
+/// Returns the eigenvalues of a nonempty square matrix. A finite matrix without imaginary parts is treated as real.
 ///
 /// # Errors
-/// As `eig`.
+/// Those of `eig`.
 pub fn eigenvalues_of(a: &Mat<Complex64>) -> Flow<Vec<Complex64>> {
     let n = a.nrows();
     let real = (0..n).all(|j| (0..n).all(|i| a[(i, j)].im == 0.0));
@@ -417,10 +420,10 @@ pub fn eigenvalues_of(a: &Mat<Complex64>) -> Flow<Vec<Complex64>> {
     }
 }
 
-/// The eigenvalues of a square matrix, as a column.
+/// Returns the eigenvalues of a square matrix as a column.
 ///
 /// # Errors
-/// As `eig`.
+/// Those of `eig`.
 pub fn eigenvalues(interp: &mut Interp, a: &Value) -> Flow<Value> {
     match eig(interp, std::slice::from_ref(a), 1)? {
         Outcome::Values(values) => Ok(values.into_iter().next().unwrap_or_else(Value::empty)),

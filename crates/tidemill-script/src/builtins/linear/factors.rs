@@ -1,5 +1,5 @@
-//! Linear algebra on the host, by the `faer` library: determinants, inverses, factorisations. Of the family's rows,
-//! those of singular values, eigenvalues and products have modules of their own.
+//! Linear algebra on the host by the `faer` library: determinants, inverses, factorisations. The family's functions for
+//! singular values, eigenvalues and products have modules of their own.
 
 use super::eigen::{eig, hess, schur};
 use super::products::{cross, expm, kron};
@@ -63,7 +63,7 @@ pub struct Real {
     pub single: bool,
 }
 
-/// A matrix of real numbers.
+/// Reads a matrix of real numbers.
 pub fn real(env: &Env, who: &str, value: &Value) -> Flow<Real> {
     let host = env.host(value)?;
     if host.data.is_complex() {
@@ -77,7 +77,7 @@ pub fn real(env: &Env, who: &str, value: &Value) -> Flow<Real> {
     Ok(Real { matrix, single: matches!(*host.data, Data::F32(_)) })
 }
 
-/// Refuses what is no array, in the words of the function.
+/// Returns an error, in the function's words, for a value that is no array.
 pub(super) fn check_matrix(who: &str, value: &Value) -> Flow<()> {
     match value {
         Value::Cell(_) | Value::Struct(_) | Value::Function(_) => {
@@ -89,7 +89,7 @@ pub(super) fn check_matrix(who: &str, value: &Value) -> Flow<()> {
 
 pub(super) fn square(env: &Env, who: &str, value: &Value) -> Flow<Real> {
     let dims = value.dims();
-    // Before it is read: what is not square may be large.
+    // This is checked before the matrix is gathered, since it may be large.
     if value.is_numeric() && dims.len() == 2 && dims.rows() != dims.columns() {
         return fail!("{who}: A must be a square matrix");
     }
@@ -100,7 +100,7 @@ pub(super) fn square(env: &Env, who: &str, value: &Value) -> Flow<Real> {
     Ok(a)
 }
 
-/// A matrix as a value, double or single.
+/// Makes a value of a matrix, double or single.
 pub fn value_of(matrix: &Mat<f64>, single: bool) -> Value {
     let (rows, columns) = (matrix.nrows(), matrix.ncols());
     let mut data = Vec::with_capacity(rows * columns);
@@ -113,7 +113,7 @@ pub(super) fn number(x: f64, single: bool) -> Value {
     if single { Value::tensor(Tensor::scalar(Data::F32(vec![x as f32]))) } else { Value::Num(x) }
 }
 
-/// A matrix of complex numbers, if the value is one.
+/// Reads a matrix of complex numbers; `None` if the value is not complex.
 pub(super) fn complex(env: &Env, value: &Value) -> Flow<Option<(Mat<Complex64>, Class)>> {
     let host = env.host(value)?;
     if !host.data.is_complex() || host.dims.len() != 2 {
@@ -123,7 +123,7 @@ pub(super) fn complex(env: &Env, value: &Value) -> Flow<Option<(Mat<Complex64>, 
     Ok(Some((Mat::from_fn(rows, host.dims.columns(), |i, j| host.data.c64_at(j * rows + i)), host.data.class())))
 }
 
-/// A complex matrix as a value; real where nothing is imaginary.
+/// Makes a value of a complex matrix; it is real if there are no imaginary parts.
 pub fn complex_value(matrix: &Mat<Complex64>, class: Class) -> Value {
     let data = ops::complex_in_class(class, column_major(matrix.as_ref()));
     Value::tensor(Tensor::new(Dims::new(&[matrix.nrows(), matrix.ncols()]), data))
@@ -138,7 +138,7 @@ fn det(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     if nargout < 2 {
         return Ok(det.into());
     }
-    // How far the matrix is from a singular one is told with its inverse.
+    // The reciprocal condition number comes with the inverse.
     let rcond = match inv(interp, args, 2)? {
         Outcome::Values(values) => values.get(1).cloned(),
         _ => None,
@@ -152,7 +152,7 @@ fn determinant(interp: &mut Interp, args: &[Value]) -> Flow<Value> {
             return fail!("det: A must be a square matrix");
         }
         let mut det = if a.nrows() == 0 { Complex64::new(1.0, 0.0) } else { a.determinant() };
-        // `faer` divides by a pivot that is zero.
+        // `faer` divides by a zero pivot.
         let is_finite = || column_major(a.as_ref()).iter().all(|z| z.is_finite());
         if ops::systems::is_singular(a.as_ref()) || det.is_nan() && is_finite() {
             det = Complex64::new(0.0, 0.0);
@@ -163,18 +163,18 @@ fn determinant(interp: &mut Interp, args: &[Value]) -> Flow<Value> {
     let (columns, n) = (column_major(a.matrix.as_ref()), a.matrix.nrows());
     let small = || gauss::determinant(&columns, n).filter(|_| !a.single);
     let mut det = if n == 0 { 1.0 } else { small().unwrap_or_else(|| a.matrix.determinant()) };
-    // `faer` divides by a pivot that is zero.
+    // `faer` divides by a zero pivot.
     if det.is_nan() && columns.iter().all(|x| x.is_finite()) {
         det = gauss::Lu::new(&columns, n).determinant();
     }
-    // A zero pivot's sign says nothing, nor does what the others would add to it.
+    // With a zero pivot the determinant is a positive zero, whatever the signs of the pivots.
     if det == 0.0 || a.single && ops::systems::is_singular(a.matrix.as_ref()) {
         det = 0.0;
     }
     Ok(number(det, a.single))
 }
 
-/// The sum of absolute values of the largest column.
+/// Returns the greatest sum of absolute values in a column.
 pub(super) fn norm_1(a: &Mat<f64>) -> f64 {
     (0..a.ncols()).map(|j| (0..a.nrows()).map(|i| a[(i, j)].abs()).sum()).fold(0.0, f64::max)
 }
@@ -201,7 +201,7 @@ pub(super) fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<O
         return Ok(inverse_of_diagonal(&a));
     }
     if n == 1 {
-        // A number's inverse is exact, also of zero, Inf and NaN.
+        // The inverse of a number is exact, also for zero, Inf and NaN.
         let x = a.matrix[(0, 0)];
         let rcond = rcond_of_number(Complex64::from(x));
         if nargout < 2 && x == 0.0 {
@@ -237,7 +237,7 @@ pub(super) fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<O
     Ok(vec![inverse, number(rcond, a.single)].into())
 }
 
-/// The inverse of a complex matrix, and its reciprocal condition.
+/// Returns the inverse of a complex matrix, and its reciprocal condition number.
 fn complex_inverse(env: &mut Env, a: &Mat<Complex64>, class: Class) -> Vec<Value> {
     let n = a.nrows();
     let out = ops::systems::inverse(env, &column_major(a.as_ref()), n, class);
@@ -260,7 +260,7 @@ fn complex_inverse(env: &mut Env, a: &Mat<Complex64>, class: Class) -> Vec<Value
     vec![complex_value(&out, class), number(rcond, class == Class::Single)]
 }
 
-/// The reciprocal condition of a single number.
+/// Returns the reciprocal condition number of a single number.
 fn rcond_of_number(z: Complex64) -> f64 {
     match () {
         () if z.re.is_nan() || z.im.is_nan() => f64::NAN,
@@ -269,7 +269,7 @@ fn rcond_of_number(z: Complex64) -> f64 {
     }
 }
 
-/// The inverse of a diagonal matrix without a zero on its diagonal: exact.
+/// Returns the exact inverse of a diagonal matrix without a zero on its diagonal.
 fn inverse_of_diagonal(a: &Real) -> Outcome {
     let n = a.matrix.nrows();
     let inverse = Mat::from_fn(n, n, |i, j| if i == j { 1.0 / a.matrix[(i, i)] } else { 0.0 });
@@ -278,7 +278,7 @@ fn inverse_of_diagonal(a: &Real) -> Outcome {
     vec![value_of(&inverse, a.single).diagonal(), number(least / most, a.single)].into()
 }
 
-/// Refuses a square matrix of `n` rows that no memory holds.
+/// Returns an error if a square matrix of `n` rows does not fit into memory.
 pub(super) fn check_square(env: &Env, n: usize) -> Flow<()> {
     env.check_host(&[n, n], size_of::<f64>())
 }
@@ -318,7 +318,7 @@ fn lu(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(triangles(&a.matrix, nargout, vector, |m| value_of(m, a.single)).into())
 }
 
-/// The outputs of `lu`.
+/// Returns the outputs of `lu`.
 fn triangles<T: Number>(a: &Mat<T>, nargout: usize, vector: bool, value: impl Fn(&Mat<T>) -> Value) -> Vec<Value> {
     let (m, n) = (a.nrows(), a.ncols());
     let k = m.min(n);
@@ -347,12 +347,12 @@ fn triangles<T: Number>(a: &Mat<T>, nargout: usize, vector: bool, value: impl Fn
     }
 }
 
-/// How `qr` gives its factors.
+/// The form of the factors of `qr`.
 #[derive(Clone, Copy)]
 struct Factors {
-    /// No more columns of Q than A has rows and columns.
+    /// Q has no more columns than the smaller extent of A.
     thin: bool,
-    /// The exchange of columns as a row of their numbers.
+    /// The exchange of columns is given as a row of their numbers.
     listed: bool,
     nargout: usize,
 }
@@ -374,7 +374,7 @@ fn qr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
         let Outcome::Values(mut factors) = qr(interp, &[&args[..1], &args[2..]].concat(), nargout.max(2))? else {
             return fail!("qr: no factors");
         };
-        // Of the orthogonal factor only its product with B is asked for.
+        // Only the product of the orthogonal factor with B is wanted.
         let turned = ops::transpose(&mut interp.env, &factors[0], true)?;
         factors[0] = ops::binary(&mut interp.env, BinaryOp::MatMul, &turned, b)?;
         return Ok(Outcome::Values(factors));
@@ -404,7 +404,7 @@ fn qr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(orthogonal(&a.matrix, asked, |m| value_of(m, a.single)).into())
 }
 
-/// The outputs of `qr`; with three, columns are exchanged so that the diagonal's magnitudes descend.
+/// Returns the outputs of `qr`. With three outputs, columns are exchanged so that the diagonal's magnitudes descend.
 fn orthogonal<T: Number>(a: &Mat<T>, asked: Factors, value: impl Fn(&Mat<T>) -> Value) -> Vec<Value> {
     let Factors { thin, listed, nargout } = asked;
     let (m, n) = (a.nrows(), a.ncols());
@@ -440,7 +440,7 @@ fn orthogonal<T: Number>(a: &Mat<T>, asked: Factors, value: impl Fn(&Mat<T>) -> 
     vec![value(&q), value(&r)]
 }
 
-/// The factors of a matrix without elements.
+/// Returns the factors of a matrix without elements.
 fn empty_factors(env: &Env, a: &Real, thin: bool, nargout: usize) -> Flow<Outcome> {
     let (m, n) = (a.matrix.nrows(), a.matrix.ncols());
     let k = if thin { 0 } else { m };
@@ -474,10 +474,11 @@ fn chol(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     triangle(&a.matrix, lower, nargout, |m| value_of(m, a.single))
 }
 
-/// The outputs of `chol`: of a matrix that is not positive definite, the factor of its largest leading part that is.
+/// Returns the outputs of `chol`. If the matrix is not positive definite, this is the factor of its largest leading
+/// part that is.
 fn triangle<T: Number>(a: &Mat<T>, lower: bool, nargout: usize, value: impl Fn(&Mat<T>) -> Value) -> Flow<Outcome> {
     let n = a.nrows();
-    // Only one triangle is read, and of its diagonal the real parts.
+    // Only one triangle is read, and only the real parts of the diagonal.
     let full = Mat::from_fn(n, n, |i, j| match i.cmp(&j) {
         std::cmp::Ordering::Equal => T::real(a[(i, i)].real_part()),
         order if order.is_gt() == lower => a[(i, j)],
@@ -500,11 +501,11 @@ fn triangle<T: Number>(a: &Mat<T>, lower: bool, nargout: usize, value: impl Fn(&
     Ok(vec![value(&out), Value::Num(if k < n { k as f64 + 1.0 } else { 0.0 })].into())
 }
 
-/// Up to this extent `chol` goes as LAPACK's unblocked algorithm does, which keeps whole numbers whole.
+/// Up to this extent `chol` follows LAPACK's unblocked algorithm, which keeps whole numbers exact.
 const PLAIN_MAX: usize = 64;
 
-/// The lower triangular factor of the largest leading part that is positive definite, and how many rows that has
-/// (LAPACK's potf2 as OpenBLAS has it, in which what is not a number passes).
+/// Returns the lower triangular factor of the largest leading part that is positive definite, and its number of rows
+/// (LAPACK's potf2 as in OpenBLAS, which lets NaN pass).
 fn cholesky<T: Number>(a: &Mat<T>) -> (Mat<T>, usize) {
     let n = a.nrows();
     let mut l = Mat::<T>::zeros(n, n);

@@ -1,16 +1,17 @@
-//! Norms of matrices that only a search finds: those of p other than 1, 2 and infinity.
+//! Matrix norms that can only be found by a search: p-norms for p other than 1, 2 and infinity.
 //!
-//! In: a matrix and p above 1. Out: its norm; of matrices with elements of many signs it may be a lesser peak.
+//! In: a matrix and p above 1. Out: its norm. If the elements have mixed signs, the search may find a lower local
+//! maximum.
 
 use crate::builtins::reduce::reductions::vector_norm;
 use crate::value::Tensor;
 use num_complex::Complex64;
 
-/// Columns up to which each is tried as where the ascent to a matrix norm begins.
+/// Up to this many columns, each column is tried as a start of the search.
 const STARTS_MAX: usize = 64;
 
-/// The greatest p-norm of a matrix times a vector of p-norm 1: a vector climbs through the gradients of the norm from
-/// where each column alone, and all columns together, put it.
+/// Returns the greatest p-norm of the matrix times a vector of p-norm 1. The search climbs along the norm's gradient.
+/// It starts from each single column, and from all columns together.
 pub fn power_norm(t: &Tensor, p: f64) -> f64 {
     let (rows, columns) = (t.dims.rows(), t.dims.columns());
     let q = p / (p - 1.0);
@@ -22,7 +23,7 @@ pub fn power_norm(t: &Tensor, p: f64) -> f64 {
         (0..columns).map(|c| (0..rows).map(|r| t.data.c64_at(c * rows + r).conj() * y[r]).sum()).collect()
     };
     let scaled = |v: Vec<Complex64>, by: f64| -> Vec<Complex64> { v.into_iter().map(|z| z / by).collect() };
-    // The vector of the other norm 1 whose product with this one is greatest.
+    // This is the vector of dual norm 1 whose product with `v` is greatest.
     let dual = |v: &[Complex64], p: f64| -> Vec<Complex64> {
         let powers = v.iter().map(|z| if *z == Complex64::ZERO { *z } else { z * libm::pow(z.norm(), p - 2.0) });
         let powers: Vec<Complex64> = powers.collect();

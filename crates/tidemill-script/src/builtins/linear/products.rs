@@ -12,8 +12,8 @@ use faer::Mat;
 use faer::linalg::solvers::Solve;
 use num_complex::Complex64;
 
-/// Higham, "The scaling and squaring method for the matrix exponential revisited" (2005), with the approximant of
-/// degree 13 throughout.
+/// Computes the exponential by Higham, "The scaling and squaring method for the matrix exponential revisited" (2005),
+/// always with the approximant of degree 13.
 fn exponential(a: &Mat<f64>) -> Mat<f64> {
     const B: [f64; 14] = [
         64764752532480000.0,
@@ -65,7 +65,7 @@ pub(super) fn expm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
             return Ok(complex_value(&e, class).diagonal().into());
         }
         interp.env.check_host(&[2 * n, 2 * n], size_of::<f64>())?;
-        // X + iY multiplies as [X -Y; Y X] does.
+        // X + iY multiplies like [X -Y; Y X].
         let e = exponential(&Mat::from_fn(2 * n, 2 * n, |i, j| match (i < n, j < n) {
             (true, true) => a[(i, j)].re,
             (true, false) => -a[(i, j - n)].im,
@@ -85,14 +85,14 @@ pub(super) fn expm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
     }
 }
 
-/// A function of a diagonal matrix, number by number: exact, and defined where numbers are infinite.
+/// Applies a function to the diagonal of a diagonal matrix. This is exact, and defined for infinite numbers.
 fn of_diagonal<T: Number>(a: &Mat<T>, f: impl Fn(T) -> T) -> Option<Mat<T>> {
     let n = a.nrows();
     let is_diagonal = (0..n).all(|j| (0..n).all(|i| i == j || a[(i, j)].size() == 0.0));
     is_diagonal.then(|| Mat::from_fn(n, n, |i, j| if i == j { f(a[(i, j)]) } else { T::real(0.0) }))
 }
 
-/// A product whose factors may be known to be real: a real factor scales both parts.
+/// Multiplies two numbers, each of which may be known to be real; a real factor scales both parts.
 fn times(real: (bool, bool), a: Complex64, b: Complex64) -> Complex64 {
     match real {
         (true, _) => b * a.re,
@@ -102,7 +102,7 @@ fn times(real: (bool, bool), a: Complex64, b: Complex64) -> Complex64 {
 }
 
 pub(super) fn kron(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    // Before the factors are fetched: they may be large.
+    // This is checked before the factors are gathered, since they may be large.
     check_kron(&interp.env, args)?;
     interp.env.host_all(args)?;
     if args.iter().any(Value::is_complex) {
@@ -129,7 +129,7 @@ pub(super) fn kron(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
     Ok(value_of(&product.matrix, product.single).into())
 }
 
-/// The Kronecker product of two matrices, column by column.
+/// Returns the Kronecker product of two matrices, column by column.
 fn real_kron(a: &Mat<f64>, b: &Mat<f64>) -> Mat<f64> {
     let (p, q) = (b.nrows(), b.ncols());
     let mut out = Mat::zeros(a.nrows() * p, a.ncols() * q);
@@ -145,8 +145,8 @@ fn real_kron(a: &Mat<f64>, b: &Mat<f64>) -> Mat<f64> {
     out
 }
 
-/// Refuses products that no memory holds, before any is made: the last one, as it is computed and as a value, and those
-/// on the way there, which are smaller unless the last one has no elements.
+/// Returns an error if a product does not fit into memory, before any is computed. It checks the last product, both as
+/// computed and as a value, and the intermediate ones, which are smaller unless the last one has no elements.
 fn check_kron(env: &Env, args: &[Value]) -> Flow<()> {
     let width = if args.iter().any(Value::is_complex) { 2 * size_of::<Complex64>() } else { 2 * size_of::<f64>() };
     let (mut rows, mut columns) = (1usize, 1usize);

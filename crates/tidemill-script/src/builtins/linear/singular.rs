@@ -1,5 +1,5 @@
-//! Singular values and what follows from them: rank, condition, pseudo-inverse, bases of a matrix's null space and
-//! range.
+//! Singular values, and functions based on them: rank, condition, pseudo-inverse, and bases of a matrix's null space
+//! and range.
 
 use super::factors::{check_square, complex, complex_value, is_finite, number, real, value_of};
 use crate::builtins::Outcome;
@@ -13,14 +13,14 @@ use crate::vm::Interp;
 use faer::Mat;
 use num_complex::Complex64;
 
-/// Singular values and vectors of a matrix.
+/// The singular values and vectors of a matrix.
 struct Parts<T> {
     u: Mat<T>,
     s: Vec<f64>,
     v: Mat<T>,
 }
 
-/// The longest side of a matrix without elements whose other side gives a square matrix of vectors.
+/// The greatest extent of a matrix without elements for which a square matrix of vectors is made.
 const EMPTY_EXTENT_MAX: usize = 1 << 14;
 
 fn parts<T: Number>(who: &str, a: &Mat<T>, thin: bool) -> Flow<Parts<T>> {
@@ -47,11 +47,11 @@ fn parts<T: Number>(who: &str, a: &Mat<T>, thin: bool) -> Flow<Parts<T>> {
     }
 }
 
-/// Beyond this extent the library's blocked algorithms decompose a real matrix: they are faster, and their signs are
-/// their own.
+/// A real matrix beyond this extent is decomposed by the library's blocked algorithms, which are faster, but choose
+/// other signs.
 pub(super) const SIGNED_MAX: usize = 64;
 
-/// As [`parts`], of a real matrix: the signs of the vectors are LAPACK's.
+/// Does the same as [`parts`] for a real matrix, with LAPACK's signs of the vectors.
 fn real_parts(who: &str, a: &Mat<f64>, thin: bool) -> Flow<Parts<f64>> {
     let Some((tame, by)) = ops::rotations::tamed(a) else { return tame_parts(who, a, thin) };
     let mut p = tame_parts(who, &tame, thin)?;
@@ -59,7 +59,7 @@ fn real_parts(who: &str, a: &Mat<f64>, thin: bool) -> Flow<Parts<f64>> {
     Ok(p)
 }
 
-/// As [`real_parts`], of ordinary numbers.
+/// Does the same as [`real_parts`] for numbers that are not extreme.
 fn tame_parts(who: &str, a: &Mat<f64>, thin: bool) -> Flow<Parts<f64>> {
     let (m, n) = (a.nrows(), a.ncols());
     if is_finite(a)
@@ -72,7 +72,7 @@ fn tame_parts(who: &str, a: &Mat<f64>, thin: bool) -> Flow<Parts<f64>> {
     parts(who, a, thin)
 }
 
-/// The singular values alone, falling.
+/// Returns the singular values only, in falling order.
 pub fn values<T: Number>(who: &str, a: &Mat<T>) -> Flow<Vec<f64>> {
     if a.nrows() == 0 || a.ncols() == 0 {
         return Ok(Vec::new());
@@ -86,7 +86,7 @@ pub fn values<T: Number>(who: &str, a: &Mat<T>) -> Flow<Vec<f64>> {
     }
 }
 
-/// As [`values`], of a real matrix: bit for bit those that stand beside the vectors.
+/// Does the same as [`values`] for a real matrix, with the same bits as together with the vectors.
 pub fn real_values(who: &str, a: &Mat<f64>) -> Flow<Vec<f64>> {
     if let Some((tame, by)) = ops::rotations::tamed(a) {
         return Ok(real_values(who, &tame)?.into_iter().map(|s| s / by).collect());
@@ -171,7 +171,7 @@ pub(super) fn cond(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
 pub(super) fn svd(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     super::factors::check_matrix("svd", &args[0])?;
     let (m, n) = (args[0].dims().rows(), args[0].dims().columns());
-    // `svd (a, 0)` cuts tall matrices alone; `"econ"` cuts both ways.
+    // `svd (a, 0)` gives thin factors for tall matrices only, `"econ"` for all.
     let thin = args.len() > 1 && (m > n || crate::builtins::args::has_word(&args[1..], "econ"));
     if !thin && nargout > 1 {
         check_square(&interp.env, m.max(n))?;
@@ -196,7 +196,7 @@ pub(super) fn svd(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<O
     Ok(singular(&p, (m, n), thin, a.single, |m| value_of(m, a.single)).into())
 }
 
-/// The outputs of `svd` of a matrix of these extents.
+/// Returns the outputs of `svd` for a matrix of these extents.
 fn singular<T>(
     p: &Parts<T>,
     (m, n): (usize, usize),
@@ -209,7 +209,7 @@ fn singular<T>(
     vec![value(&p.u), value_of(&s, single).diagonal(), value(&p.v)]
 }
 
-/// Nothing, if a number is next to it.
+/// Returns 0 for a number that is negligible, and the number otherwise.
 fn without_noise(x: f64, single: bool) -> f64 {
     let least = if single { f32::EPSILON as f64 } else { f64::EPSILON };
     if x.abs() < least { 0.0 } else { x }
@@ -227,7 +227,7 @@ pub(super) fn null(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
     Ok(value_of(&Mat::from_fn(n, n - r, |i, j| without_noise(p.v[(i, r + j)], a.single)), a.single).into())
 }
 
-/// All singular vectors, and how many singular values are above the tolerance.
+/// Returns all singular vectors, and the number of singular values above the tolerance.
 fn decomposed<T>(
     env: &Env,
     args: &[Value],
@@ -242,7 +242,7 @@ fn decomposed<T>(
     Ok((p, r))
 }
 
-/// The signs are those of Octave, which makes the decomposition's negative.
+/// The signs are Octave's: those of the decomposition, negated.
 pub(super) fn orth(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let Some((a, class)) = complex(&interp.env, &args[0])? {
         let (p, r) = decomposed(&interp.env, args, &a, class == Class::Single, |a| parts("orth", a, false))?;
