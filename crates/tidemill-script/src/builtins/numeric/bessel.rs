@@ -1,7 +1,7 @@
-//! Bessel and Airy functions of real arguments: their table, their signs and scalings.
+//! Bessel and Airy functions of real arguments: their table, and their signs and scalings.
 //!
-//! In: orders and numbers, real, of any sign. Out: values, complex where the function is (of negative numbers, mostly).
-//! They are computed in host memory.
+//! In: orders and numbers, real, of any sign. Out: values, complex where the function is complex (mostly for negative
+//! numbers). They are computed in host memory.
 
 use super::bessel_values::{first_and_second, modified, turn};
 use crate::builtins::{Builtin, Outcome, args, row};
@@ -63,7 +63,7 @@ pub static ROWS: &[Builtin] = &[
     ),
 ];
 
-/// Which function.
+/// The Bessel functions.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     First,
@@ -78,7 +78,7 @@ fn c(re: f64, im: f64) -> Complex64 {
     Complex64::new(re, im)
 }
 
-/// J and Y of any real order and a number that is not negative.
+/// Returns J and Y for any real order and a number that is not negative.
 fn both(nu: f64, x: f64) -> (f64, f64) {
     let order = nu.abs();
     let (cos, sin) = turn(order);
@@ -95,12 +95,12 @@ fn both(nu: f64, x: f64) -> (f64, f64) {
     if nu >= 0.0 {
         return (j, y);
     }
-    // A factor of 0 takes what is infinite away.
+    // A factor of 0 gives 0, even times an infinite value.
     let times = |factor: f64, v: f64| if factor == 0.0 { 0.0 } else { factor * v };
     (times(cos, j) - times(sin, y), times(sin, j) + times(cos, y))
 }
 
-/// I and K of any real order and a number that is not negative, scaled.
+/// Returns I and K, scaled, for any real order and a number that is not negative.
 fn both_modified(nu: f64, x: f64) -> (f64, f64) {
     let order = nu.abs();
     let sin = turn(order).1;
@@ -119,18 +119,18 @@ fn both_modified(nu: f64, x: f64) -> (f64, f64) {
     (i + 2.0 / std::f64::consts::PI * sin * k * (-2.0 * x).exp(), k)
 }
 
-/// A factor times `exp (x)`, where one of them may be 0 and the other infinite.
+/// Returns a factor times `exp (x)`. One of them may be 0 and the other infinite.
 fn grown(value: f64, x: f64) -> f64 {
     if value == 0.0 && x.is_infinite() && x > 0.0 { f64::INFINITY } else { value * x.exp() }
 }
 
-/// A value; NaN where an argument is.
+/// Returns a value; NaN if an argument is NaN.
 fn value(kind: Kind, nu: f64, x: f64, scaled: bool) -> Complex64 {
     if nu.is_nan() || x.is_nan() {
         return c(f64::NAN, 0.0);
     }
     let size = x.abs();
-    // What a half turn of the number multiplies by.
+    // For a negative number, the value is multiplied by this half turn.
     let (cos, sin) = if x < 0.0 { turn(nu) } else { (1.0, 0.0) };
     let there = c(cos, sin);
     let back = c(cos, -sin);
@@ -165,13 +165,13 @@ fn value(kind: Kind, nu: f64, x: f64, scaled: bool) -> Complex64 {
     }
 }
 
-/// A real number times a turn; what a turn of 0 takes away is 0 also of infinity.
+/// Multiplies a real number by a turn. A turn's part of 0 gives 0, even times infinity.
 fn by(turn: Complex64, x: f64) -> Complex64 {
     let part = |t: f64| if t == 0.0 { 0.0 } else { t * x };
     c(part(turn.re), part(turn.im))
 }
 
-/// The real numbers of an argument.
+/// Returns the real numbers of an argument.
 fn reals(interp: &Interp, who: &str, name: &str, value: &Value) -> Flow<(Dims, Vec<f64>, bool)> {
     if !(value.class().is_float() || value.class() == Class::Logical) {
         return fail!("{who}: {name} must be a scalar or matrix");
@@ -220,10 +220,10 @@ fn of_orders(interp: &mut Interp, who: &str, kind: Kind, alpha: &Value, x: &Valu
     Ok(with_errors(class, dims, values))
 }
 
-/// The error of a value of which nothing is known (Amos, TOMS 644).
+/// The error code for a value with no correct digits (Amos, TOMS 644).
 const NOTHING_KNOWN: f64 = 4.0;
 
-/// The values, and their errors.
+/// Returns the values and their error codes.
 fn with_errors(class: Class, dims: Dims, values: Vec<Complex64>) -> Outcome {
     let error = |v: &Complex64| if v.is_nan() { NOTHING_KNOWN } else { 0.0 };
     let errors: Vec<f64> = values.iter().map(error).collect();
@@ -263,13 +263,13 @@ fn airy(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(with_errors(if single { Class::Single } else { Class::Double }, dims, values))
 }
 
-/// Ai, Ai', Bi or Bi' by Bessel functions of thirds.
+/// Computes Ai, Ai', Bi or Bi' by Bessel functions of order 1/3 and 2/3.
 fn airy_value(k: usize, x: f64, scaled: bool) -> Complex64 {
     if x.is_nan() {
         return c(f64::NAN, 0.0);
     }
     if x == 0.0 {
-        // 3^(-2/3) / gamma (2/3) and its kin.
+        // These are 3^(-2/3) / gamma (2/3) and the other values at 0.
         let at_0 = [0.355_028_053_887_817_2, -0.258_819_403_792_806_8, 0.614_926_627_446_001, 0.448_288_357_353_826_4];
         return c(at_0[k], 0.0);
     }

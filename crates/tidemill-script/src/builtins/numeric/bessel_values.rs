@@ -1,21 +1,21 @@
 //! Bessel functions of real orders and positive numbers.
 //!
-//! In: an order that is not negative and a number above 0. Out: both solutions of the equation, to about 13 digits
-//! (but near their zeros, where the error is absolute). Steed's continued fractions and Temme's series, as in N. M.
-//! Temme (1975, 1976) and A. R. Barnett et al. (1974); far out, where the order is smaller than the number, Hankel's
-//! expansion and the recurrence over orders. Orders above [`ORDER_MAX`] give NaN.
+//! In: an order that is not negative, and a number above 0. Out: both solutions of the equation, to about 13 digits
+//! (near their zeros, the error is absolute). They are computed by Steed's continued fractions and Temme's series, as
+//! in N. M. Temme (1975, 1976) and A. R. Barnett et al. (1974). For large numbers and smaller orders, Hankel's
+//! expansion and the recurrence over orders are used. Orders above [`ORDER_MAX`] give NaN.
 
 use num_complex::Complex64;
 use std::f64::consts::PI;
 
-/// The greatest order that is computed: the work grows with it.
+/// The greatest order that is computed, since the work grows with the order.
 const ORDER_MAX: f64 = 1e5;
-/// No continued fraction that converges takes more terms.
+/// The most terms of a continued fraction. Those that converge take fewer.
 const TERMS_MAX: usize = 500_000;
-/// From here on Hankel's expansion holds for orders of up to 2.
+/// From this number on, Hankel's expansion holds for orders of up to 2.
 const FAR: f64 = 30.0;
 const TINY: f64 = 1e-290;
-/// What is larger is brought down while orders are recurred over.
+/// Larger values are scaled down during the recurrence over orders.
 const HUGE: f64 = 1e250;
 
 /// `1 / gamma (1 + x)` as a series in x (Abramowitz and Stegun, 6.1.34).
@@ -47,13 +47,13 @@ const RECIPROCAL_GAMMA: [f64; 25] = [
     0.000_000_000_000_001_4,
 ];
 
-/// What Temme's series begin with, for an order between -1/2 and 1/2.
+/// The initial values of Temme's series, for an order between -1/2 and 1/2.
 struct Start {
     /// `pi mu / sin (pi mu)`.
     turn: f64,
     /// `(1 / gamma (1 - mu) - 1 / gamma (1 + mu)) / (2 mu)`.
     difference: f64,
-    /// Their mean.
+    /// The mean of the two reciprocals.
     mean: f64,
     /// `1 / gamma (1 + mu)`.
     above: f64,
@@ -79,7 +79,7 @@ fn sinh_over(x: f64) -> f64 {
     if x.abs() < 1e-8 { 1.0 } else { x.sinh() / x }
 }
 
-/// `cos (pi x)` and `sin (pi x)`, exact at halves.
+/// Returns `cos (pi x)` and `sin (pi x)`, exact at multiples of 1/2.
 pub(crate) fn turn(x: f64) -> (f64, f64) {
     let x = x % 2.0;
     let quarter = (2.0 * x).round();
@@ -92,7 +92,7 @@ pub(crate) fn turn(x: f64) -> (f64, f64) {
     }
 }
 
-/// Hankel's expansion for a small order: the sums of its even and odd terms.
+/// Returns the sums of the even and of the odd terms of Hankel's expansion for a small order.
 fn expansion(nu: f64, x: f64, alternating: bool) -> (f64, f64) {
     let (mut even, mut odd, mut term) = (1.0, 0.0, 1.0);
     for k in 1..200 {
@@ -111,7 +111,7 @@ fn expansion(nu: f64, x: f64, alternating: bool) -> (f64, f64) {
     (even, odd)
 }
 
-/// J and Y far out, of a small order.
+/// Returns J and Y for a small order and a large number.
 fn far(nu: f64, x: f64) -> (f64, f64) {
     let (p, q) = expansion(nu, x, true);
     let (cos_shift, sin_shift) = turn((nu / 2.0 + 0.25) % 2.0);
@@ -121,7 +121,7 @@ fn far(nu: f64, x: f64) -> (f64, f64) {
     (size * (p * cos - q * sin), size * (p * sin + q * cos))
 }
 
-/// The Bessel functions of the first and second kind, J and Y.
+/// Returns the Bessel functions of the first and second kind, J and Y.
 pub(crate) fn first_and_second(nu: f64, x: f64) -> (f64, f64) {
     if nu > ORDER_MAX || !x.is_finite() {
         return if x.is_infinite() { (0.0, 0.0) } else { (f64::NAN, f64::NAN) };
@@ -137,7 +137,7 @@ pub(crate) fn first_and_second(nu: f64, x: f64) -> (f64, f64) {
     }
     let steps = if x < 2.0 { (nu + 0.5).floor() } else { (nu - x + 1.5).floor().max(0.0) } as usize;
     let mu = nu - steps as f64;
-    // J' / J at the order, then J and J' down to the order mu, but for a factor.
+    // This computes J' / J at the order, and then J and J' down to the order mu, up to a common factor.
     let (slope, sign) = slope_of_first(nu, x);
     let (mut top, mut j, mut factor) = (sign * TINY, sign * TINY, nu / x);
     let mut derivative = slope * j;
@@ -165,7 +165,7 @@ pub(crate) fn first_and_second(nu: f64, x: f64) -> (f64, f64) {
     for k in 1..=steps {
         (y, y_next) = (y_next, 2.0 * (mu + k as f64) / x * y_next - y);
         if y_next.is_infinite() {
-            // All further ones are, of the same sign.
+            // All further values are infinite, too, with the same sign.
             y = if k == steps { y } else { y_next };
             break;
         }
@@ -173,7 +173,7 @@ pub(crate) fn first_and_second(nu: f64, x: f64) -> (f64, f64) {
     (top * (first / j), y)
 }
 
-/// `J' / J` by its continued fraction, and the sign of J.
+/// Returns `J' / J` by its continued fraction, and the sign of J.
 fn slope_of_first(nu: f64, x: f64) -> (f64, f64) {
     let off_zero = |v: f64| if v.abs() < TINY { TINY } else { v };
     let mut h = off_zero(nu / x);
@@ -194,7 +194,7 @@ fn slope_of_first(nu: f64, x: f64) -> (f64, f64) {
     (f64::NAN, sign)
 }
 
-/// Y of the orders mu and mu + 1 near 0.
+/// Returns Y for the orders mu and mu + 1, near 0.
 fn second_by_series(mu: f64, x: f64) -> (f64, f64) {
     let start = Start::of(mu);
     let log = -(x / 2.0).ln();
@@ -221,9 +221,9 @@ fn second_by_series(mu: f64, x: f64) -> (f64, f64) {
     (-sum, -sum_next * 2.0 / x)
 }
 
-/// The continued fraction of `(J' + i Y') / (J + i Y)`.
+/// Returns the continued fraction of `(J' + i Y') / (J + i Y)`.
 fn second_fraction(mu: f64, x: f64) -> Complex64 {
-    // Squares of what is tiny, and of its reciprocal, have to be numbers, too.
+    // The square of this tiny number, and of its reciprocal, must not underflow or overflow.
     let tiny = Complex64::new(1e-100, 0.0);
     let off_zero = |z: Complex64| if z.norm() < tiny.re { tiny } else { z };
     let mut a = 0.25 - mu * mu;
@@ -243,7 +243,7 @@ fn second_fraction(mu: f64, x: f64) -> Complex64 {
     Complex64::new(-0.5 / x, 1.0) + Complex64::new(0.0, 1.0 / x) * h
 }
 
-/// The modified Bessel functions, scaled: `I exp (-x)` and `K exp (x)`.
+/// Returns the modified Bessel functions, scaled: `I exp (-x)` and `K exp (x)`.
 pub(crate) fn modified(nu: f64, x: f64) -> (f64, f64) {
     if nu > ORDER_MAX || x.is_nan() {
         return (f64::NAN, f64::NAN);
@@ -294,7 +294,7 @@ fn slope_of_modified(nu: f64, x: f64) -> f64 {
     f64::NAN
 }
 
-/// `K exp (x)` of the orders mu and mu + 1 near 0.
+/// Returns `K exp (x)` for the orders mu and mu + 1, near 0.
 fn modified_by_series(mu: f64, x: f64) -> (f64, f64) {
     let start = Start::of(mu);
     let log = -(x / 2.0).ln();
@@ -317,7 +317,7 @@ fn modified_by_series(mu: f64, x: f64) -> (f64, f64) {
     (sum * x.exp(), sum_next * 2.0 / x * x.exp())
 }
 
-/// The same away from 0.
+/// Does the same for numbers away from 0.
 fn modified_by_fraction(mu: f64, x: f64) -> (f64, f64) {
     let first = 0.25 - mu * mu;
     let mut b = 2.0 * (1.0 + x);

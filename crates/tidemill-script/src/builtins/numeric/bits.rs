@@ -1,4 +1,4 @@
-//! Bitwise functions of integers, and of doubles that hold some.
+//! Bitwise functions of integers, and of doubles that hold integers.
 
 use crate::builtins::{Builtin, Outcome, row};
 use crate::env::Env;
@@ -21,7 +21,7 @@ pub static ROWS: &[Builtin] = &[
     row("bitcmp", 1, 2, 1, "bitcmp (x, k)", "The bits that x lacks, of its lowest k or of all.", bitcmp),
 ];
 
-/// Bits of whole numbers that a double holds exactly.
+/// The number of bits of integers that a double holds exactly.
 const DOUBLE_BITS: u32 = 53;
 
 fn both(interp: &mut Interp, name: &str, args: &[Value], f: impl Fn(u64, u64) -> u64) -> Flow<Outcome> {
@@ -46,7 +46,7 @@ fn both(interp: &mut Interp, name: &str, args: &[Value], f: impl Fn(u64, u64) ->
         macro_rules! pairs {
             ($($variant:ident $t:ty),*) => {
                 match (&*m, &*n) {
-                    // The bits of a narrow integer are the lowest of a wide one.
+                    // The bits of a narrow integer are the lowest bits of a wide one.
                     $((Data::$variant(m), Data::$variant(n)) => {
                         let (m, n) = (Side { data: m, dims: x.dims() }, Side { data: n, dims: y.dims() });
                         Data::$variant(zip(m, n, dims, |x, y| f(x as u64, y as u64) as $t))
@@ -61,8 +61,8 @@ fn both(interp: &mut Interp, name: &str, args: &[Value], f: impl Fn(u64, u64) ->
     Ok(Value::tensor(Tensor::new(dims, data)).into())
 }
 
-/// So many elements of a class that `f` computes of parts of the operands, a block at a time: each operand has as many
-/// elements as the result, or one (BLOCKS-1). The dimensions that `f` is told are those of the part.
+/// Computes elements of a class by `f`, a block at a time (BLOCKS-1). Each operand has as many elements as the result,
+/// or one. `f` gets parts of the operands, and the dimensions of the part.
 fn in_blocks(
     env: &Env,
     n: usize,
@@ -91,7 +91,8 @@ fn in_blocks(
     Ok(joined.data.unwrap_or_else(|| Data::zeros(class, 0)))
 }
 
-/// The elements in an integer class; floats and truth values as unsigned integers, where the result is no integer.
+/// Returns the elements in an integer class. If the result is no integer, floats and truth values become unsigned
+/// integers.
 fn whole<'a>(x: &'a Host<'_>, class: Class) -> Cow<'a, Data> {
     match x.elements() {
         Elements::Data(data) if data.class() == class && class.is_integer() => Cow::Borrowed(data),
@@ -149,7 +150,7 @@ fn bitshift(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let (x, n) = (&parts[0], &parts[1]);
         let values: Vec<i128> = match class.is_integer() {
             true => x.elements().integers(),
-            // What has no bit below the highest of 64 has none that stays.
+            // If a number has no bits among the lowest 64, none of its bits stay.
             false => x.elements().reals().iter().map(|x| if x.abs() < 1e30 { x.trunc() as i128 } else { 0 }).collect(),
         };
         let shifts = n.elements().reals();
@@ -173,7 +174,7 @@ fn shifted(class: Class, x: i128, n: i64, mask: u64) -> i128 {
     // Only the lowest 64 bits can stay.
     let moved = if n >= 0 { (x & u64::MAX as i128) << n } else { x >> -n };
     let kept = moved & mask as i128;
-    // In a signed class, the highest bit counts as the sign.
+    // In a signed class, the highest bit is the sign.
     let signed = class.integer_range().is_some_and(|(least, _)| least < 0);
     if signed && kept >> (bits - 1) & 1 == 1 { kept - (1 << bits) } else { kept }
 }
@@ -194,7 +195,7 @@ fn bitcmp(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let greatest = (1i128 << kept as u32) - 1;
     let signed = class.integer_range().is_some_and(|(least, _)| least < 0);
-    // Of all bits of a signed integer, the sign's is one. A number below zero has none.
+    // The bits of a signed integer include the sign's. A mask below zero has no bits.
     let all = signed && kept as u32 == bits;
     let lacks = |x: i128| match all {
         true => !x,

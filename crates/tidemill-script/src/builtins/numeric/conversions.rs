@@ -1,4 +1,4 @@
-//! Values in other classes: `double (x)`, `int8 (x)`, `logical (x)`, `cast`, `typecast`, `complex`.
+//! Conversions to other classes: `double (x)`, `int8 (x)`, `logical (x)`, `cast`, `typecast`, `complex`.
 
 use crate::builtins::{Builtin, Outcome, Reach, row};
 use crate::env::Env;
@@ -51,7 +51,7 @@ pub static ROWS: &[Builtin] = &[
     row("complex", 1, 2, 1, "complex (re, im)", "A complex number, also where its imaginary part is 0.", complex),
 ];
 
-/// A value in another class; big ones are converted on the runtime.
+/// Converts a value to another class; large arrays are converted on the runtime.
 fn converted(env: &mut Env, value: &Value, class: Class) -> Flow<Value> {
     let host = matches!(value, Value::Tensor(_)) && !value.is_complex();
     let keeps = value.class() == class || value.class() == Class::Char && class == Class::Logical;
@@ -113,7 +113,7 @@ fn complex(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(with_parts(env, &args[0], Some(&args[1]))?.into())
 }
 
-/// Complex numbers of these parts.
+/// Returns complex numbers with these parts.
 fn with_parts(env: &Env, re: &Value, im: Option<&Value>) -> Flow<Value> {
     let zero = Value::Num(0.0);
     let (a, b) = Host::pair(env, re, im.unwrap_or(&zero))?;
@@ -125,7 +125,7 @@ fn with_parts(env: &Env, re: &Value, im: Option<&Value>) -> Flow<Value> {
         _ => return fail!("complex: dimension mismatch"),
     };
     env.check_host(&dims, if single { size_of::<Complex32>() } else { size_of::<Complex64>() })?;
-    // Element by element: nothing is made but the result.
+    // This reads single elements, so that nothing but the result is allocated.
     let at = |host: &Host<'_>, i: usize| match host.elements() {
         Elements::Number(x) => Complex64::new(*x, 0.0),
         Elements::Truth(x) => Complex64::new(*x as u8 as f64, 0.0),
@@ -177,7 +177,7 @@ fn typecast(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(Dims::new(&dims), data)).into())
 }
 
-/// The bytes of elements, in the machine's order.
+/// Returns the bytes of elements, in the machine's order.
 pub fn bytes_of(data: &Data) -> Vec<u8> {
     trait Bytes: Copy {
         fn bytes(self, out: &mut Vec<u8>);
@@ -214,7 +214,7 @@ pub fn bytes_of(data: &Data) -> Vec<u8> {
     out
 }
 
-/// Elements of a class from their bytes, in the machine's order; `None` where these do not fill them.
+/// Returns elements of a class from their bytes, in the machine's order; `None` if the last element is incomplete.
 pub fn of_bytes(class: Class, bytes: &[u8]) -> Option<Data> {
     macro_rules! all {
         ($variant:ident, $t:ty) => {{

@@ -1,8 +1,8 @@
-//! Functions of one array, element by element: one row a function, one engine for all.
+//! Functions of one array, element by element: a row for each function, and one engine for all.
 //!
-//! In: an array of any class. Out: its image. In host memory a function computes in double (complex where the argument
-//! is, or where a value leaves the real domain) and rounds to the class; on the runtime its method is recorded, with a
-//! check of the data where the domain ends.
+//! In: an array of any class. Out: the function's values. In host memory a function computes in double (complex if the
+//! argument is complex, or if a value leaves the real domain) and rounds to the class. On the runtime its method is
+//! recorded, with a check of the data if the function has a limited real domain.
 
 use super::faddeeva;
 use crate::builtins::{Builtin, Outcome, Reach, row};
@@ -18,19 +18,20 @@ use tidemill::Array;
 
 /// A function of one array.
 pub(crate) struct Map {
-    /// How messages name it.
+    /// The function's name in messages.
     pub name: &'static str,
-    /// Of a real number.
+    /// The function of a real number.
     pub real: fn(f64) -> f64,
-    /// Of many, in a loop of its own: a call an element would cost more than some of these do.
+    /// The function of many numbers, in a loop of its own, since a call for each element would cost more than some
+    /// functions.
     pub reals: fn(&[f64]) -> Vec<f64>,
-    /// Of a complex number.
+    /// The function of complex numbers.
     pub complex: Complex,
-    /// Where the real domain ends, and what is beyond.
+    /// The limit of the real domain.
     pub beyond: Option<&'static Beyond>,
-    /// On the runtime.
+    /// The function on the runtime.
     pub runtime: Option<fn(&Array) -> Array>,
-    /// Integers and what becomes of them.
+    /// The treatment of integer classes.
     pub integers: Integers,
     /// Whether characters count as numbers.
     pub chars: bool,
@@ -43,34 +44,34 @@ macro_rules! each {
     };
 }
 
-/// What a function does to complex numbers.
+/// The treatment of complex numbers.
 pub(crate) enum Complex {
-    /// It refuses them.
+    /// They are refused.
     No,
-    /// It makes complex ones of them.
+    /// The result is complex.
     To(fn(Complex64) -> Complex64),
-    /// It makes real ones of them.
+    /// The result is real.
     ToReal(fn(Complex64) -> f64),
 }
 
-/// What a function does to integer classes.
+/// The treatment of integer classes.
 #[derive(Clone, Copy)]
 pub(crate) enum Integers {
     /// The result is double.
     Double,
-    /// The class stays; 64-bit integers by this function.
+    /// The class stays. This function computes 64-bit integers.
     Keep(fn(i128) -> i128),
 }
 
-/// The end of a real domain.
+/// The limit of a real domain.
 pub(crate) struct Beyond {
     /// Whether a number lies outside.
     pub test: fn(f64) -> bool,
-    /// The complex value there.
+    /// The complex value for a number outside.
     pub value: fn(f64) -> Complex64,
-    /// The check on the runtime: true where a number lies inside, or is NaN.
+    /// The check on the runtime: true if a number lies inside, or is NaN.
     pub sound: fn(&Array) -> Array,
-    /// What lies outside, in words.
+    /// A description of the numbers outside.
     pub what: &'static str,
 }
 
@@ -112,7 +113,7 @@ const fn of_more_than_1() -> Beyond {
     Beyond { test: |x| x.abs() > 1.0, value: |x| c(x, 0.0), sound: |x| !x.abs().gt(1.0), what: "of a number beyond 1" }
 }
 
-/// A row of a function of one argument.
+/// Makes a row of a function of one argument.
 macro_rules! one {
     ($name:literal, $summary:literal, $run:expr) => {
         Builtin {
@@ -128,7 +129,7 @@ macro_rules! one {
     };
 }
 
-/// A row of a function of real and complex numbers whose result is a float.
+/// Makes a row of a function of real and complex numbers whose result is a float.
 macro_rules! map {
     ($name:literal, $summary:literal, $real:expr, $complex:expr, $runtime:expr) => {
         map!($name, $summary, $real, $complex, $runtime, None)
@@ -150,7 +151,7 @@ macro_rules! map {
     };
 }
 
-/// A row of a function that keeps the class of integers.
+/// Makes a row of a function that keeps the class of integers.
 macro_rules! keep {
     ($name:literal, $message:literal, $chars:literal, $summary:literal, $real:expr, $wide:expr, $complex:expr, $runtime:expr) => {
         one!($name, $summary, |i, a, _| {
@@ -169,14 +170,14 @@ macro_rules! keep {
     };
 }
 
-/// A row of a question about each element.
+/// Makes a row of a test of each element.
 macro_rules! test {
     ($name:literal, $summary:literal, $test:expr, $runtime:expr) => {
         one!($name, $summary, |i, a, _| { Ok(tested(&mut i.env, $name, &a[0], $test, $runtime)?.into()) })
     };
 }
 
-/// A row of a function that others make up: of the reciprocal, or the reciprocal of another.
+/// Makes a row of a function that is computed by others: of the reciprocal, or as the reciprocal of another.
 macro_rules! reciprocal {
     (of $name:literal, $summary:literal, $inner:literal) => {
         one!($name, $summary, |i, a, n| {
@@ -276,7 +277,7 @@ pub static ROWS: &[Builtin] = &[
     }),
 ];
 
-/// Refuses complex results, also of arrays of the runtime.
+/// Returns an error if the result is complex, for arrays of the runtime, too.
 pub(crate) fn must_be_real(
     interp: &mut Interp,
     name: &'static str,
@@ -286,7 +287,7 @@ pub(crate) fn must_be_real(
     if value.is_complex() { fail!("{name}: produced complex result") } else { Ok(value.into()) }
 }
 
-/// What is recorded by `f` fails in the name of the function that calls it.
+/// Runs `f`. Faults of arrays that it records name the function in `speaker`.
 fn speaking<T>(interp: &mut Interp, speaker: Speaker, f: impl FnOnce(&mut Interp) -> Flow<T>) -> Flow<T> {
     interp.env.speaker = Some(speaker);
     let result = f(interp);
@@ -294,7 +295,7 @@ fn speaking<T>(interp: &mut Interp, speaker: Speaker, f: impl FnOnce(&mut Interp
     result
 }
 
-/// Another builtin of one argument, by its name.
+/// Calls another builtin of one argument, by its name.
 pub fn call(interp: &mut Interp, name: &str, x: &Value, outputs: usize) -> Flow<Value> {
     let Some(builtin) = crate::builtins::find(name) else { return fail!("'{name}' undefined") };
     match builtin.call(interp, std::slice::from_ref(x), outputs.min(1))? {
@@ -303,10 +304,10 @@ pub fn call(interp: &mut Interp, name: &str, x: &Value, outputs: usize) -> Flow<
     }
 }
 
-/// The image of a value under a function.
+/// Applies a function to a value.
 ///
 /// # Errors
-/// Classes that it does not take.
+/// Classes that the function does not take.
 #[inline]
 pub(crate) fn apply(env: &mut Env, map: &Map, x: &Value) -> Flow<Value> {
     if let Value::Num(x) = x
@@ -336,7 +337,7 @@ fn general(env: &mut Env, map: &Map, x: &Value) -> Flow<Value> {
     Ok(if stays { value.diagonal() } else { value })
 }
 
-/// Whether values in host memory leave the real domain: their image is complex, and stays there.
+/// Whether values in host memory leave the real domain. Then the result is complex, and stays in host memory.
 fn leaves(map: &Map, x: &Value) -> bool {
     match (map.beyond, x) {
         (Some(beyond), Value::Tensor(t)) => t.data.any_real(beyond.test),
@@ -344,7 +345,7 @@ fn leaves(map: &Map, x: &Value) -> bool {
     }
 }
 
-/// Refuses classes that a function does not take.
+/// Returns an error for classes that a function does not take.
 fn check(map: &Map, x: &Value) -> Flow<Class> {
     let class = x.class();
     match class {
@@ -362,7 +363,7 @@ fn recorded(env: &Env, map: &Map, method: fn(&Array) -> Array, x: &Value, class:
     let array = lazy::lift(env, x, if own.dtype().is_some() { own } else { class })?;
     let array = if array.dtype()?.is_float() || class.is_integer() { array } else { array.cast::<f64>() };
     let image = method(&array);
-    // What lies in host memory was looked at.
+    // The elements in host memory were checked before.
     let (Some(beyond), Value::Lazy(_)) = (map.beyond, x) else {
         return lazy::record_from(env, image, class, &[x]);
     };
@@ -372,7 +373,7 @@ fn recorded(env: &Env, map: &Map, method: fn(&Array) -> Array, x: &Value, class:
     lazy::record(env, image, class, pinned, true)
 }
 
-/// The image in host memory, in blocks where the elements are many: they are computed as doubles.
+/// Computes the result in host memory. Many elements are computed in blocks, since they are computed as doubles.
 fn image(map: &Map, host: &Host<'_>, class: Class) -> Flow<Data> {
     let elements = host.elements();
     let leaves = !host.is_complex()
@@ -386,7 +387,7 @@ fn image(map: &Map, host: &Host<'_>, class: Class) -> Flow<Data> {
     }
 }
 
-/// The image of elements, of which some leave the real domain.
+/// Computes the result for elements, some of which leave the real domain if `leaves`.
 fn image_of(map: &Map, elements: Elements<'_>, class: Class, leaves: bool) -> Data {
     if let Elements::Data(Data::C64(_) | Data::C32(_)) = elements {
         let z = elements.complexes_in(class);
@@ -409,7 +410,7 @@ fn image_of(map: &Map, elements: Elements<'_>, class: Class, leaves: bool) -> Da
     }
 }
 
-/// A question about each element, true of a complex number if it is (or, of finiteness, if it is of both parts).
+/// Tests each element. A complex number passes if one of its parts does (or, for finiteness, both parts).
 fn tested(env: &mut Env, name: &str, x: &Value, test: fn(f64) -> bool, method: fn(&Array) -> Array) -> Flow<Value> {
     if let Value::Num(x) = x {
         return Ok(Value::Bool(test(*x)));
@@ -455,14 +456,14 @@ fn angle(x: f64) -> f64 {
     if x.is_nan() { x } else { 0.0f64.atan2(x) }
 }
 
-/// The sign of -0 is 0 without one.
+/// The sign of -0 is 0, without a sign.
 fn signs(x: &Array) -> Array {
     let sign = x.sign();
     if x.dtype().is_ok_and(|d| d.is_float()) { sign + 0.0 } else { sign }
 }
 
 fn angles(x: &Array) -> Array {
-    // NaN has none; that of -0 is π, as of any negative number.
+    // NaN has no angle. That of -0 is π, as of any negative number.
     x.isnan().select(x, 0.0).atan2(x)
 }
 
@@ -484,7 +485,7 @@ fn imag(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(lazy::record_from(env, zeros, class, &[x])?.into())
 }
 
-/// The gamma function on the runtime, infinite at negative integers.
+/// The gamma function on the runtime; it is infinite at negative integers.
 fn gammas(x: &Array) -> Array {
     (x.lt(0.0) & x.fix().eq_to(x)).select(f64::INFINITY, x.gamma())
 }
@@ -519,7 +520,7 @@ fn round(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(ops::binary(env, down, &whole, &scale)?.into())
 }
 
-/// Each element with so many digits from its first one on.
+/// Rounds each element to this many significant digits.
 fn significant(env: &mut Env, x: &Value, digits: f64) -> Flow<Outcome> {
     if digits < 1.0 {
         return fail!("round: the number of significant digits must be positive");
@@ -579,12 +580,12 @@ fn log2(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
     Ok(values.into())
 }
 
-/// The exponent of the power of two next to a magnitude.
+/// Returns the exponent of the least power of two that is not below a magnitude.
 fn exponent_above(x: f64) -> f64 {
     let (fraction, exponent) = libm::frexp(x.abs());
     match exponent {
         _ if x == 0.0 || !x.is_finite() => x.abs(),
-        // A logarithm below 0, rounded up.
+        // Here a logarithm between -1 and 0 was rounded up.
         0 if fraction != 0.5 => -0.0,
         _ => exponent as f64 - (fraction == 0.5) as u8 as f64,
     }
@@ -607,7 +608,7 @@ fn nextpow2(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(apply(&mut interp.env, &MAP, &args[0])?.into())
 }
 
-/// Which function of an angle in degrees.
+/// The functions of an angle in degrees.
 #[derive(Clone, Copy, PartialEq)]
 enum Turn {
     Sine,
@@ -640,7 +641,7 @@ impl Turn {
         }
     }
 
-    /// The same of a complex angle: its real part is turned exactly.
+    /// Does the same for a complex angle, whose real part is reduced exactly.
     fn of_complex(self, z: Complex64) -> Complex64 {
         let (s, k) = (Turn::Sine.of(z.re), Turn::Cosine.of(z.re));
         let (sh, ch) = (z.im.to_radians().sinh(), z.im.to_radians().cosh());
@@ -655,7 +656,7 @@ impl Turn {
         }
     }
 
-    /// The same on the runtime.
+    /// Does the same on the runtime.
     fn of_array(self, x: &Array) -> Array {
         let around = x.remainder(360.0);
         let quarter = (&around / 90.0).round();
@@ -670,7 +671,7 @@ impl Turn {
         let sine = || pick(&s, &k, -&s, -&k);
         let cosine = || pick(&k, &-&s, -&k, s.clone());
         match self {
-            // No zero has a sign.
+            // A zero has no sign here.
             Turn::Sine => sine() + 0.0,
             Turn::Cosine => cosine() + 0.0,
             Turn::Tangent => {
@@ -707,7 +708,7 @@ fn degrees(interp: &mut Interp, name: &'static str, x: &Value, turn: Turn) -> Fl
     Ok(Value::tensor(Tensor::new(Dims::new(host.dims()), data)).into())
 }
 
-/// The angle that another function gives, in degrees.
+/// Returns the angle that another function gives, in degrees.
 fn in_degrees(interp: &mut Interp, (name, radians): (&'static str, &str), x: &Value, outputs: usize) -> Flow<Outcome> {
     let speaker = Speaker { name, beyond: None, is_real: false };
     let radians = speaking(interp, speaker, |i| call(i, radians, x, outputs))?;

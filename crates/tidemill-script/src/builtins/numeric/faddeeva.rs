@@ -1,13 +1,14 @@
-//! The error functions of complex numbers, and the imaginary ones of real numbers, by way of Faddeeva's function
-//! `w (z) = exp (-z^2) erfc (-iz)`.
+//! The error functions of complex numbers, and the imaginary ones of real numbers, computed by Faddeeva's function `w
+//! (z) = exp (-z^2) erfc (-iz)`.
 //!
-//! `w` is a modified trapezoidal or midpoint rule (Al Azah and Chandler-Wilde, "Computation of the complex error
-//! function using modified trapezoidal rules", 2021); near 0, where differences of it would lose digits, series.
+//! `w` is computed by a modified trapezoidal or midpoint rule (Al Azah and Chandler-Wilde, "Computation of the complex
+//! error function using modified trapezoidal rules", 2021). Near 0, where differences would lose digits, series are
+//! used.
 
 use num_complex::Complex64;
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 
-/// Points of the rule on one side of 0; enough for 2e-15.
+/// The points of the rule on one side of 0; they suffice for an error of 2e-15.
 const POINTS: usize = 12;
 
 const I: Complex64 = Complex64 { re: 0.0, im: 1.0 };
@@ -16,7 +17,7 @@ fn times_i(z: Complex64) -> Complex64 {
     Complex64::new(-z.im, z.re)
 }
 
-/// `exp (-z^2)`, whose exponent's real part loses nothing where both parts are large.
+/// Returns `exp (-z^2)`. The real part of its exponent keeps its digits if both parts of `z` are large.
 fn bell(z: Complex64) -> Complex64 {
     Complex64::from_polar(((z.im - z.re) * (z.im + z.re)).exp(), -2.0 * z.re * z.im)
 }
@@ -35,7 +36,7 @@ fn w(z: Complex64) -> Complex64 {
     if z.re < 0.0 {
         return w(Complex64::new(-z.re, z.im)).conj();
     }
-    // The first term of its series at infinity; a square would overflow.
+    // This is the first term of its series at infinity, since a square would overflow.
     if z.re.max(z.im) > 1e8 {
         return times_i((PI.sqrt() * z).inv());
     }
@@ -53,7 +54,7 @@ fn w(z: Complex64) -> Complex64 {
     if z.im >= z.re.max(PI / h) {
         return midpoint();
     }
-    // Of the circle's points, the power of exp (-2i pi z / h) is large: its reciprocal is used.
+    // For the points of the circle, the power of exp (-2i pi z / h) is large, so its reciprocal is used.
     let inverse = (times_i(scaled) * (2.0 * PI)).exp();
     let place = scaled.re - scaled.re.floor();
     if z.im < z.re && (0.25..=0.75).contains(&place) {
@@ -63,7 +64,7 @@ fn w(z: Complex64) -> Complex64 {
     midpoint() + 2.0 * bell(z) * inverse / (1.0 + inverse)
 }
 
-/// The series of erf (`sign` -1) and erfi (1) at 0: `2/sqrt (pi) * sum (sign^n z^(2n+1) / (n! (2n+1)))`.
+/// Returns the series of erf (`sign` -1) and erfi (1) at 0: `2/sqrt (pi) * sum (sign^n z^(2n+1) / (n! (2n+1)))`.
 fn series(z: Complex64, sign: f64) -> Complex64 {
     let step = z * z * sign;
     let (mut power, mut sum) = (z, z);
@@ -93,7 +94,7 @@ pub(super) fn erf(z: Complex64) -> Complex64 {
         return series(z, -1.0);
     }
     if z.re < 1e-2 && (z.re * z.im).abs() < 5e-3 {
-        // Beside the imaginary axis: the first derivatives of erf there.
+        // Near the imaginary axis this uses the first derivatives of erf on it.
         let (x, y) = (z.re, z.im);
         let height = (y * y).exp();
         let (xx, yy) = (x * x, y * y);
@@ -143,7 +144,7 @@ pub(super) fn dawson(z: Complex64) -> Complex64 {
 /// `erfi` of a real number.
 pub(super) fn erfi_real(x: f64) -> f64 {
     match x * x {
-        // With its sign.
+        // This keeps the sign of zero.
         0.0 => x * FRAC_2_SQRT_PI,
         square if square < 2.0 => series(Complex64::new(x, 0.0), 1.0).re,
         square if square > 720.0 => x.signum() * f64::INFINITY,
@@ -169,7 +170,7 @@ mod tests {
         assert!((actual - expected).norm() <= 1e-13 * expected.norm(), "{actual} is not {expected}");
     }
 
-    /// As GNU Octave 7.3 gives them.
+    /// Compares with the results of GNU Octave 7.3.
     #[test]
     fn error_functions_of_complex_numbers_are_octaves() {
         near(erf(Complex64::new(1.0, 2.0)), -5.36643565778566423e-01, -5.04914370344703745e+00);

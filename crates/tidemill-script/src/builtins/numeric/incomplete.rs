@@ -1,7 +1,7 @@
-//! The incomplete gamma and beta functions and their inverses: their table, and what they take.
+//! The incomplete gamma and beta functions and their inverses: their table, and their arguments.
 //!
-//! In: real numbers of common size, or single ones beside them. Out: values in double or single. They are computed in
-//! host memory, a block at a time, so that an interrupt is seen between two blocks.
+//! In: real arrays of one size, or scalars beside them. Out: values in double or single. They are computed in host
+//! memory, a block at a time, so that interrupts are checked between two blocks.
 
 use super::incomplete_values::{Beta, Gamma, Part};
 use crate::builtins::{Builtin, Outcome, args::is_word, row};
@@ -15,7 +15,7 @@ use num_complex::Complex64;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Elements between which an interrupt is seen.
+/// The number of elements between two checks for interrupts.
 const AT_A_TIME: usize = 256;
 
 /// The functions.
@@ -26,7 +26,7 @@ pub static ROWS: &[Builtin] = &[
     row("betaincinv", 3, 4, 1, "betaincinv (y, a, b, tail)", "Where the incomplete beta function is y.", betaincinv),
 ];
 
-/// Arguments of a common size, and the result's size and class.
+/// Arguments of a common size, and the size and class of the result.
 struct Common {
     dims: Dims,
     class: Class,
@@ -34,7 +34,7 @@ struct Common {
 }
 
 impl Common {
-    /// The arguments in host memory; `None` where their sizes differ.
+    /// Returns the arguments in host memory; `None` if their sizes differ.
     fn of(env: &Env, args: &[Value]) -> Flow<Option<Common>> {
         env.host_all(args)?;
         let operands = args.iter().map(|arg| env.host(arg)).collect::<Flow<Vec<_>>>()?;
@@ -45,18 +45,19 @@ impl Common {
         Ok(fits.then_some(Common { dims, class, operands }))
     }
 
-    /// The element of an argument that belongs to an element of the result.
+    /// Returns the element of an argument for an element of the result.
     fn at(&self, operand: usize, i: usize) -> f64 {
         let operand = &self.operands[operand];
         operand.data.f64_at(if operand.len() == 1 { 0 } else { i })
     }
 
-    /// Whether this is true of an element of an argument.
+    /// Whether `test` is true for an element of an argument.
     fn any(&self, operand: usize, test: impl Fn(f64) -> bool) -> bool {
         self.operands[operand].data.any_real(test)
     }
 
-    /// What `values` gives for all elements, a few of them at a time: one of an inverse takes up to a millisecond.
+    /// Computes all elements by `values`, a few of them at a time, since one value of an inverse takes up to a
+    /// millisecond.
     fn mapped(&self, env: &Env, mut values: impl FnMut(Range<usize>) -> Data) -> Flow<Outcome> {
         let n = self.dims.elements();
         env.check_host(&[n], self.class.bytes())?;
@@ -69,7 +70,7 @@ impl Common {
         Ok(Value::tensor(Tensor::new(self.dims.clone(), data)).into())
     }
 
-    /// The same of real values.
+    /// Does the same for real values.
     fn reals(&self, env: &Env, mut value: impl FnMut(usize) -> f64) -> Flow<Outcome> {
         self.mapped(env, |range| match self.class {
             Class::Single => Data::F32(range.map(|i| value(i) as f32).collect()),
@@ -87,12 +88,12 @@ fn are_real(args: &[Value]) -> bool {
     args.iter().all(is_real)
 }
 
-/// The text of the argument that names a tail, if it is there.
+/// Returns the text of the argument that names a tail, if there is one.
 fn tail_of(args: &[Value], at: usize) -> Option<String> {
     args.get(at).map(|tail| tail.as_text().unwrap_or_default())
 }
 
-/// Whether the upper tail is asked for.
+/// Whether the upper tail is wanted.
 fn is_upper(name: &str, tail: Option<String>) -> Flow<bool> {
     match tail.as_deref() {
         None | Some("lower") => Ok(false),
@@ -162,7 +163,7 @@ fn gammaincinv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     })
 }
 
-/// The arguments of the beta function and of its inverse, the first one of which has this name.
+/// Reads the arguments of the beta function and of its inverse. `first` is the name of the first argument.
 fn of_beta(env: &Env, name: &str, first: &str, args: &[Value]) -> Flow<Common> {
     let Some(common) = Common::of(env, args)? else {
         return fail!("{name}: {first}, A, and B must be of common size or scalars");
@@ -179,7 +180,7 @@ fn of_beta(env: &Env, name: &str, first: &str, args: &[Value]) -> Flow<Common> {
     Ok(common)
 }
 
-/// A function of the first operand's elements and of the parameters `a` and `b`, the two other operands.
+/// Computes a function of the first operand's elements and of the parameters `a` and `b` in the two other operands.
 fn of_each_beta(env: &Env, common: &Common, value: impl Fn(&Beta, f64) -> f64) -> Flow<Outcome> {
     let mut beta = Beta::of(1.0, 1.0);
     common.reals(env, |i| {
@@ -190,7 +191,7 @@ fn of_each_beta(env: &Env, common: &Common, value: impl Fn(&Beta, f64) -> f64) -
 
 fn betainc(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
-    // In any case, as Octave's; its inverses take lower case alone.
+    // The case does not matter, as in Octave; its inverses take lower case only.
     let upper = is_upper("betainc", tail_of(args, 3).map(|tail| tail.to_ascii_lowercase()))?;
     if !are_real(&args[..3]) {
         return fail!("betainc: all inputs must be real");

@@ -1,37 +1,39 @@
 //! The regularised incomplete gamma and beta functions of doubles, and their inverses.
 //!
-//! In: numbers within the domains that `incomplete.rs` checks. Out: values, NaN where an argument is NaN. Must hold: a
-//! value does not depend on the elements before it. [`Gamma`] and [`Beta`] keep what depends on the parameters alone, and
-//! are made again where these differ.
+//! In: numbers within the domains that `incomplete.rs` checks. Out: values, NaN if an argument is NaN. Must hold: a
+//! value does not depend on the elements before it. [`Gamma`] and [`Beta`] keep values that depend on the parameters
+//! only, and are made again when the parameters change.
 
 use super::special::{gamma, ln_beta, ln_gamma};
 use num_complex::Complex64;
 use std::f64::consts::PI;
 
-/// Terms after which a continued fraction is taken as it is.
+/// The most terms of a continued fraction; then its present value is used.
 const TERMS_MAX: u32 = 10_000;
-/// What stands for 0 in a continued fraction (Lentz).
+/// The number that replaces 0 in a continued fraction (Lentz).
 const TINY: f64 = 1e-300;
-/// Parameters of the gamma function from which on, and the share of them within which, numbers are near a large one.
+/// The uniform expansion is used for parameters from this one on, and for numbers that differ from the parameter by a
+/// small share of it.
 const LARGE: f64 = 1e7;
 const NEAR: f64 = 0.03;
-/// Below this parameter, powers and gamma functions are used as they are: they stay within the doubles.
+/// Below this parameter, powers and gamma functions are computed directly, since they stay within the range of doubles.
 const PLAIN_MAX: f64 = 10.0;
-/// The same of both parameters of the beta function together.
+/// The same limit for the sum of both parameters of the beta function.
 const PLAIN_BETA_MAX: f64 = 150.0;
-/// The largest number whose exponential, and that of its negative, is far from the ends of the doubles.
+/// The largest number whose exponential, and that of its negative, is far from the limits of doubles.
 const EXPONENT_MAX: f64 = 700.0;
 
-/// Which part of an integral is asked for.
+/// The wanted part of an integral.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Part {
-    /// The integral from the number on, not up to it.
+    /// The integral from the number on, and not up to it.
     pub upper: bool,
-    /// In units of its weight, `x^a exp (-x) / gamma (a + 1)`.
+    /// The integral divided by its weight, `x^a exp (-x) / gamma (a + 1)`.
     pub scaled: bool,
 }
 
-/// A part of the whole integral in units of the weight: what is asked for, or the rest of the whole.
+/// Turns a part of the integral, in units of the weight, into the result: the part itself if it is asked for, or the
+/// rest.
 fn combined(part: f64, weight: f64, is_asked: bool, scaled: bool) -> f64 {
     match (is_asked, scaled) {
         (true, true) => part,
@@ -41,11 +43,11 @@ fn combined(part: f64, weight: f64, is_asked: bool, scaled: bool) -> f64 {
     }
 }
 
-/// The incomplete gamma function of one parameter.
+/// The incomplete gamma function for one parameter.
 #[derive(Clone, Copy)]
 pub(super) struct Gamma {
     a: f64,
-    /// `gamma (a + 1)` of a small parameter; of others, what Stirling's formula leaves of its logarithm.
+    /// `gamma (a + 1)` for a small parameter; otherwise the error of Stirling's formula for its logarithm.
     constant: f64,
 }
 
@@ -54,12 +56,12 @@ impl Gamma {
         Gamma { a, constant: if a < PLAIN_MAX { gamma(a + 1.0) } else { stirling_rest(a) } }
     }
 
-    /// As this one, where the parameter is the same.
+    /// Returns this value if the parameter is the same, and otherwise a new one.
     pub fn again(self, a: f64) -> Gamma {
         if self.a == a { self } else { Gamma::of(a) }
     }
 
-    /// `x^a exp (-x) / gamma (a + 1)`.
+    /// Returns `x^a exp (-x) / gamma (a + 1)`.
     fn weight(&self, x: f64) -> f64 {
         let a = self.a;
         if a < PLAIN_MAX && x < EXPONENT_MAX {
@@ -69,7 +71,7 @@ impl Gamma {
         (-rest - deviance(a, x)).exp() / (2.0 * PI * a).sqrt()
     }
 
-    /// The value at a number that is not negative.
+    /// Returns the value for a number that is not negative.
     pub fn at(&self, x: f64, part: Part) -> f64 {
         let Part { upper, scaled } = part;
         let a = self.a;
@@ -89,8 +91,8 @@ impl Gamma {
         }
     }
 
-    /// The value near a large parameter, where series and fraction take a multiple of its root in terms: the uniform
-    /// expansion (N. M. Temme 1979; DLMF 8.12), up to the second of its powers of `1 / a`.
+    /// Returns the value near a large parameter, where the series and the fraction need a multiple of the parameter's
+    /// root of terms. It uses the uniform expansion (N. M. Temme 1979; DLMF 8.12), up to the second power of `1 / a`.
     fn near_large(&self, x: f64, part: Part) -> f64 {
         let a = self.a;
         let half = deviance(a, x);
@@ -107,7 +109,7 @@ impl Gamma {
         if part.scaled { value / self.weight(x) } else { value }
     }
 
-    /// The value at a negative number.
+    /// Returns the value for a negative number.
     pub fn left_of_zero(&self, x: f64, part: Part) -> Complex64 {
         let Part { upper, scaled } = part;
         let a = self.a;
@@ -132,7 +134,8 @@ impl Gamma {
         }
     }
 
-    /// The number at which the function is `y`, by halving an interval that holds it, then by Newton's steps.
+    /// Returns the number at which the function is `y`, first by halving an interval that contains it, then by Newton's
+    /// steps.
     pub fn inverse(&self, y: f64, upper: bool) -> f64 {
         let a = self.a;
         if y.is_nan() || !a.is_finite() {
@@ -181,21 +184,21 @@ fn at_end(x: f64, a: f64, part: Part) -> f64 {
     }
 }
 
-/// The lower integral in units of the weight.
+/// Returns the lower integral in units of the weight.
 fn lower_series(x: f64, mut a: f64) -> f64 {
     let (mut term, mut total) = (1.0f64, 1.0f64);
     loop {
         a += 1.0;
         term *= x / a;
         total += term;
-        // Also ends where these are NaN.
+        // The loop also ends if these are NaN.
         if !(term.abs() > total.abs() * (f64::EPSILON / 4.0)) {
             return total;
         }
     }
 }
 
-/// The same of a negative number: all terms are positive.
+/// Does the same for a negative number, for which all terms are positive.
 fn series_below_zero(x: f64, a: f64) -> f64 {
     let (mut term, mut total, mut n) = (1.0f64, 1.0f64, 0.0);
     loop {
@@ -209,7 +212,7 @@ fn series_below_zero(x: f64, a: f64) -> f64 {
     }
 }
 
-/// The upper integral of a whole parameter in units of the weight.
+/// Returns the upper integral for an integer parameter in units of the weight.
 fn finite_sum(x: f64, a: f64) -> f64 {
     let (mut term, mut total) = (1.0, 0.0);
     for k in 0..a as u32 {
@@ -223,7 +226,7 @@ fn not_tiny(x: f64) -> f64 {
     if x.abs() < TINY { TINY } else { x }
 }
 
-/// The upper integral in units of the weight.
+/// Returns the upper integral in units of the weight.
 fn upper_fraction(x: f64, a: f64) -> f64 {
     let mut b = x + 1.0 - a;
     let (mut c, mut d) = (1.0 / TINY, 1.0 / b);
@@ -242,7 +245,7 @@ fn upper_fraction(x: f64, a: f64) -> f64 {
     h * a
 }
 
-/// What Stirling's formula leaves of `log (gamma (n + 1))`.
+/// Returns the error of Stirling's formula for `log (gamma (n + 1))`.
 fn stirling_rest(n: f64) -> f64 {
     if n < PLAIN_MAX {
         return ln_gamma(n + 1.0) - (n + 0.5) * n.ln() + n - (2.0 * PI).ln() / 2.0;
@@ -252,8 +255,8 @@ fn stirling_rest(n: f64) -> f64 {
     series.iter().fold(0.0, |sum, term| sum * square + term) / n
 }
 
-/// `k log (k / m) + m - k`, by its series where the two are near (C. Loader, "Fast and Accurate Computation of Binomial
-/// Probabilities", 2000): no large terms that cancel.
+/// Returns `k log (k / m) + m - k`. If `k` and `m` are near, it uses a series (C. Loader, "Fast and Accurate
+/// Computation of Binomial Probabilities", 2000), in which no large terms cancel.
 fn deviance(k: f64, m: f64) -> f64 {
     if !((k - m).abs() < 0.1 * (k + m)) {
         return k * (k / m).ln() + m - k;
@@ -271,12 +274,12 @@ fn deviance(k: f64, m: f64) -> f64 {
     total
 }
 
-/// The incomplete beta function of two parameters.
+/// The incomplete beta function for two parameters.
 #[derive(Clone, Copy)]
 pub(super) struct Beta {
     a: f64,
     b: f64,
-    /// What the weight has of the parameters alone.
+    /// The factor of the weight that depends on the parameters only.
     constant: f64,
 }
 
@@ -290,13 +293,13 @@ impl Beta {
         Beta { a, b, constant }
     }
 
-    /// As this one, where the parameters are the same.
+    /// Returns this value if the parameters are the same, and otherwise a new one.
     pub fn again(self, a: f64, b: f64) -> Beta {
         if (self.a, self.b) == (a, b) { self } else { Beta::of(a, b) }
     }
 
-    /// `x^a y^b gamma (a + b + 1) / (gamma (a + 1) gamma (b + 1))`, where x + y is 1, of these parameters or of both
-    /// exchanged.
+    /// Returns `x^a y^b gamma (a + b + 1) / (gamma (a + 1) gamma (b + 1))`, where x + y is 1, for these parameters or
+    /// for both exchanged.
     fn weight(&self, a: f64, x: f64, b: f64, y: f64) -> f64 {
         let n = a + b;
         match n < PLAIN_BETA_MAX {
@@ -305,7 +308,7 @@ impl Beta {
         }
     }
 
-    /// The value at a number from 0 to 1, by the continued fraction on the side where that converges fast.
+    /// Returns the value for a number from 0 to 1, by the continued fraction from the side on which it converges fast.
     pub fn at(&self, x: f64, upper: bool) -> f64 {
         let (a, b) = (self.a, self.b);
         let truth = |is: bool| if is { 1.0 } else { 0.0 };
@@ -324,7 +327,7 @@ impl Beta {
         if is_turned != upper { 1.0 - part } else { part }
     }
 
-    /// The number at which the function is `y`.
+    /// Returns the number at which the function is `y`.
     pub fn inverse(&self, y: f64, upper: bool) -> f64 {
         let (a, b) = (self.a, self.b);
         if y.is_nan() || !a.is_finite() || !b.is_finite() {
@@ -361,7 +364,7 @@ fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     h
 }
 
-/// Where an increasing function is 0: by Newton's steps within an interval that shrinks.
+/// Finds the zero of an increasing function by Newton's steps within a shrinking interval.
 fn root_between(off: impl Fn(f64) -> f64, slope: impl Fn(f64) -> f64, mut below: f64, mut above: f64) -> f64 {
     let mut at = (below + above) / 2.0;
     for _ in 0..200 {
@@ -384,7 +387,8 @@ fn root_between(off: impl Fn(f64) -> f64, slope: impl Fn(f64) -> f64, mut below:
     at
 }
 
-/// A step that leaves its interval goes to the middle instead, of a wide one to the middle of the logarithms.
+/// Replaces a step that leaves its interval by the interval's middle; for a wide interval, by the middle of the
+/// logarithms.
 fn between(next: f64, below: f64, above: f64) -> f64 {
     match () {
         () if next > below && next < above => next,
@@ -407,13 +411,13 @@ mod tests {
 
     #[test]
     fn parts_of_the_gamma_function_are_those_that_are_known() {
-        // P(1, x) is 1 - exp (-x), P(1/2, x) is erf (sqrt (x)).
+        // The known values are: P(1, x) is 1 - exp (-x), and P(1/2, x) is erf (sqrt (x)).
         for x in [1e-8, 0.1, 0.25, 1.0, 3.0, 30.0] {
             near(Gamma::of(1.0).at(x, LOWER), -(-x).exp_m1());
             near(Gamma::of(1.0).at(x, UPPER), (-x).exp());
             near(Gamma::of(0.5).at(x, UPPER), libm::erfc(x.sqrt()));
         }
-        // A small and a large parameter that follow each other have constants of their own.
+        // A small and a large parameter in sequence have different constants.
         let (small, large) = (Gamma::of(2.0), Gamma::of(200.0));
         assert_eq!(small.again(200.0).at(190.0, LOWER), large.at(190.0, LOWER));
         assert_eq!(large.again(2.0).at(1.0, LOWER), small.at(1.0, LOWER));
@@ -429,7 +433,7 @@ mod tests {
                 assert!((series - expansion).abs() <= 1e-9 * series.abs(), "{series:?} is not {expansion:?} at {x}");
             }
         }
-        // Also where one more changes nothing: it ends, and both sides make up 1.
+        // For parameters so large that adding one changes nothing, the loops end, too, and both tails add up to 1.
         for a in [1e10, 1e15, 1e17, 1e300] {
             let gamma = Gamma::of(a);
             for x in [a, a * (1.0 - f64::EPSILON), a + 3.0 * a.sqrt(), 1.1 * a, 0.9 * a] {
@@ -441,7 +445,7 @@ mod tests {
 
     #[test]
     fn parts_of_the_beta_function_are_those_that_are_known() {
-        // I(x, a, 1) is x^a, and both sides make up 1.
+        // I(x, a, 1) is x^a, and both tails add up to 1.
         for x in [1e-6, 0.2, 0.5, 0.9, 0.999] {
             near(Beta::of(3.0, 1.0).at(x, false), x.powi(3));
             near(Beta::of(40.0, 160.0).at(x, false) + Beta::of(40.0, 160.0).at(x, true), 1.0);

@@ -1,4 +1,4 @@
-//! Whole numbers: primes, divisors, combinations, counting into bins.
+//! Integers: primes, divisors, combinations, counting into bins.
 
 use crate::builtins::args::number;
 use crate::builtins::reduce::accumulation::{accumarray, histc};
@@ -59,7 +59,7 @@ pub static ROWS: &[Builtin] = &[
     ),
 ];
 
-/// The elements of a real argument, its dimensions and its class.
+/// Returns the elements of a real argument, its dimensions and its class.
 pub fn reals(env: &Env, who: &str, value: &Value) -> Flow<(Dims, Vec<f64>, Class)> {
     let host = env.host(value)?;
     if host.data.is_complex() {
@@ -68,7 +68,7 @@ pub fn reals(env: &Env, who: &str, value: &Value) -> Flow<(Dims, Vec<f64>, Class
     Ok((host.dims.clone(), host.data.to_f64(), host.data.class()))
 }
 
-/// Doubles in a class; char and logical become double.
+/// Converts doubles to a class; char and logical become double.
 pub fn in_class(env: &mut Env, dims: Dims, data: Vec<f64>, class: Class) -> Flow<Value> {
     let value = Value::tensor(Tensor::new(dims, Data::F64(data)));
     if class.is_numeric() { ops::cast(env, &value, class) } else { Ok(value) }
@@ -95,13 +95,14 @@ fn primes(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(in_class(&mut interp.env, dims, out, class)?.into())
 }
 
-/// Odd numbers that are sieved at a time: what a core's cache holds as bytes.
+/// The number of odd numbers that are sieved at a time: as many bytes fit into a core's cache.
 const SIEVED: usize = 1 << 18;
 
-/// The primes up to a number of at least 2: the sieve of Eratosthenes over odd numbers, a part of them at a time.
+/// Returns the primes up to a number of at least 2, by the sieve of Eratosthenes over odd numbers, a part at a time.
 fn primes_up_to(env: &Env, n: usize) -> Flow<Vec<f64>> {
     let mut out = vec![2.0];
-    // The number at place i is 2 i + 1. Odd primes up to the root, and the next multiple of each that is to be struck.
+    // The number at place i is 2 i + 1. These are the odd primes up to the root, each with the next multiple to strike
+    // out.
     let mut small: Vec<(usize, usize)> = Vec::new();
     let mut composite = vec![false; SIEVED];
     let places = n.div_ceil(2);
@@ -136,7 +137,7 @@ fn product_mod(a: u64, b: u64, m: u64) -> u64 {
     ((a as u128 * b as u128) % m as u128) as u64
 }
 
-/// Miller–Rabin with the bases that decide every 64-bit number (Sorenson and Webster, 2015).
+/// Tests by Miller–Rabin with bases that decide every 64-bit number (Sorenson and Webster, 2015).
 fn is_prime(n: u64) -> bool {
     const BASES: [u64; 12] = [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37];
     if n < 2 {
@@ -227,13 +228,13 @@ fn factor(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     Ok(vec![row(env, distinct, class)?, row(env, counts, Class::Double)?].into())
 }
 
-/// Numbers that are whole: doubles, or what holds integers of 64 bits exactly.
+/// A type of whole numbers: doubles, or a type that holds 64-bit integers exactly.
 trait Whole: Copy + PartialOrd + Sub<Output = Self> + Neg<Output = Self> {
     const ZERO: Self;
     const ONE: Self;
-    /// Quotient, towards zero, and remainder.
+    /// Returns the quotient, towards zero, and the remainder.
     fn divided(self, by: Self) -> (Self, Self);
-    /// The product, or what is nearest to it.
+    /// Returns the product, or the nearest number to it.
     fn times(self, by: Self) -> Self;
 
     fn magnitude(self) -> Self {
@@ -267,12 +268,12 @@ impl Whole for i128 {
     }
 }
 
-/// What is asked of two numbers.
+/// The wanted function of two numbers.
 #[derive(Clone, Copy)]
 enum Asked {
     Divisor,
     Multiple,
-    /// The factor of the first, or of the second, in the sum of products that is the greatest common divisor.
+    /// The factor of the first number, in the sum of products that is the greatest common divisor.
     FirstFactor,
     SecondFactor,
 }
@@ -289,7 +290,7 @@ impl Asked {
     }
 }
 
-/// The class of the result; refuses numbers that are not whole, and integers of several classes.
+/// Returns the class of the result, or an error for numbers that are not whole, and for integers of different classes.
 fn common_class(env: &Env, args: &[Value], who: &str) -> Flow<Class> {
     let (_, _, mut class) = reals(env, who, &args[0])?;
     for arg in args {
@@ -304,7 +305,7 @@ fn common_class(env: &Env, args: &[Value], who: &str) -> Flow<Class> {
                 class = wider;
                 continue;
             }
-            // Neither class holds the other's numbers.
+            // Neither class holds the numbers of the other.
             return fail!("{who}: '{}' and '{}' have no common class", class.name(), other.name());
         }
         if other.is_integer() || other == Class::Single && !class.is_integer() {
@@ -344,7 +345,7 @@ fn fold(interp: &mut Interp, args: &[Value], who: &str, asked: Asked) -> Flow<Va
         let (dims, out) = folded(env, args, who, asked, Data::f64_at, |x| x)?;
         return in_class(env, dims, out, class);
     }
-    // Each step ends in the class, as a loop of its own operations would.
+    // Each step's result is in the class, as in a loop of its own operations.
     let (dims, data) = if class == Class::Uint64 {
         let exact = |data: &Data, i: usize| match data {
             Data::U64(v) => v[i] as i128,
@@ -383,7 +384,7 @@ fn gcd(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(outputs.collect::<Flow<Values>>()?.into())
 }
 
-/// The factors of two numbers whose sum of products is their greatest common divisor.
+/// Returns the factors of two numbers whose sum of products is their greatest common divisor.
 fn bezout<T: Whole>(a: T, b: T) -> (T, T) {
     let (mut rest, mut next) = (a.magnitude(), b.magnitude());
     let (mut x, mut x_next, mut y, mut y_next) = (T::ONE, T::ZERO, T::ZERO, T::ONE);
@@ -438,7 +439,7 @@ fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             c = (c * (n - k + i) / i).round();
             i += 1.0;
         }
-        // The class of whichever number is no double.
+        // If one argument is no double, its class is the result's.
         let class = match set.data.class() {
             Class::Double => args[1].class(),
             class => class,
@@ -449,7 +450,7 @@ fn nchoosek(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(dims, set.data.pick(order.into_iter().map(|at| at as usize)))).into())
 }
 
-/// The elements of a cell or a struct array at these places.
+/// Returns the elements of a cell or a struct array at these positions.
 fn chosen(value: &Value, dims: Dims, places: impl Iterator<Item = usize>) -> Flow<Value> {
     match pick(value, dims, &places.collect::<Vec<_>>()) {
         Some(value) => Ok(value),
@@ -457,10 +458,11 @@ fn chosen(value: &Value, dims: Dims, places: impl Iterator<Item = usize>) -> Flo
     }
 }
 
-/// The most rows of choices.
+/// The most rows of combinations.
 const CHOICES_MAX: f64 = 1e7;
 
-/// All choices of k of n places: a row each, in order, column-major. They are counted before any is made.
+/// Returns all combinations of k of n positions: a row for each, in order, column-major. They are counted before any is
+/// made.
 fn choices(env: &Env, n: usize, k: usize, bytes: usize) -> Flow<(Dims, Vec<u32>)> {
     if k > n {
         env.check_host(&[1, k], bytes)?;
@@ -494,7 +496,8 @@ fn perms(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let bytes =
         if let Value::Cell(_) | Value::Struct(_) = &args[0] { size_of::<Value>() } else { args[0].class().bytes() };
     interp.env.check_host(&[m, n], bytes + 1)?;
-    // Reverse lexicographic order of positions: each row is the one before its predecessor.
+    // The permutations are in reverse lexicographic order of positions, so each row is the one that precedes its
+    // predecessor.
     let mut order = vec![0u8; m * n];
     let mut row: Vec<u8> = (0..n as u8).rev().collect();
     for r in 0..m {

@@ -1,4 +1,4 @@
-//! Functions of numbers, element by element: special functions, bits, remainders, whole numbers, classes, random numbers.
+//! Functions of numbers, element by element: special functions, bits, remainders, integers, classes, random numbers.
 
 pub mod bessel;
 mod bessel_values;

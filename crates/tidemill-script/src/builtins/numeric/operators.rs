@@ -9,7 +9,7 @@ use crate::syntax::ast::{BinaryOp, UnaryOp};
 use crate::value::{Class, Value};
 use crate::vm::Interp;
 
-/// A row of an operator of two operands.
+/// Makes a row of an operator with two operands.
 macro_rules! two {
     ($name:literal, $op:ident, $summary:literal) => {
         Builtin {
@@ -25,7 +25,7 @@ macro_rules! two {
     };
 }
 
-/// A row of an operator of two operands or more, from the left.
+/// Makes a row of an operator with two or more operands, which is applied from the left.
 macro_rules! many {
     ($name:literal, $op:ident, $summary:literal) => {
         Builtin {
@@ -74,7 +74,7 @@ pub static ROWS: &[Builtin] = &[
 ];
 
 fn from_the_left(interp: &mut Interp, args: &[Value], op: BinaryOp) -> Flow<Outcome> {
-    // One run may need the host values of all of them.
+    // One step may need the host values of all of them, so they are asked for together.
     let mut result = args[0].clone();
     for other in &args[1..] {
         result = ops::binary(&mut interp.env, op, &result, other)?;
@@ -114,9 +114,9 @@ pub fn cat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     joined(&mut interp.env, d, &args[1..])
 }
 
-/// Parts joined by a function; what does not fit is told in other words than in brackets.
+/// Joins parts for a function. Errors of unfit parts have other words than those of brackets.
 pub fn joined(env: &mut Env, d: usize, parts: &[Value]) -> Flow<Outcome> {
-    // One alone stays what it is, also a range.
+    // A single part is unchanged, even if it is a range.
     if let [one] = parts {
         return Ok(one.clone().into());
     }

@@ -1,9 +1,9 @@
 //! Random numbers: `rand`, `randn`, `randi`, `randperm`, `rng`.
 //!
 //! In: sizes and classes. Out: draws of the session's stream, in host memory or recorded.
-//! Must hold: after `rng(seed)` the same program gives the same numbers; small draws are taken from the session in
-//! batches, and a change of the seed throws what is left of a batch away. To ask for the state changes nothing: what is
-//! left of each batch is part of it.
+//! Must hold: after `rng(seed)` the same program gives the same numbers. Small draws are taken from the session in
+//! batches, and a change of the seed discards the rest of each batch. Asking for the state changes nothing, since the
+//! state includes the rest of each batch.
 
 use crate::builtins::args::{class_word, is_word, number, sizes};
 use crate::builtins::arrays::creation::check_host;
@@ -16,9 +16,9 @@ use crate::vm::Interp;
 use std::sync::Arc;
 use tidemill::Session;
 
-/// Numbers that are drawn in advance at a time.
+/// The numbers that are drawn at a time in advance.
 const BATCH: usize = 1024;
-/// Draws of more than so many numbers don't use the batch.
+/// Draws of more numbers than this do not use the batch.
 const BATCHED_MAX: usize = 64;
 
 /// The functions.
@@ -45,11 +45,11 @@ enum Kind {
     Exponential,
 }
 
-/// Numbers drawn in advance, to be taken one by one from the back.
+/// Numbers that were drawn in advance. They are taken one by one from the back.
 #[derive(Default)]
 struct Batch<T> {
     left: Vec<T>,
-    /// How many draws the session had made when it made this one.
+    /// The session's number of draws when this batch was drawn.
     ops: u64,
 }
 
@@ -62,17 +62,17 @@ struct Batches {
     normal_single: Batch<f32>,
 }
 
-/// Where the numbers of a script stand.
+/// The state of a script's random numbers.
 #[derive(Clone, Copy, Default)]
 struct State {
-    /// The session's seed and how many draws it has made.
+    /// The session's seed and number of draws.
     session: (u64, u64),
-    /// Of each batch that is begun: after how many draws it was made, and how many of its numbers are left.
+    /// For each batch in use: the session's number of draws when it was drawn, and how many of its numbers are left.
     batches: [(u64, u64); 4],
 }
 
 impl<T: tidemill::Element + Copy> Batch<T> {
-    /// Another batch in place of what is left of this one.
+    /// Draws another batch, and discards the rest of this one.
     fn draw(&mut self, session: &Session, normal: bool) -> Flow<()> {
         self.ops = session.random_state().1;
         self.left = session.draw(normal, BATCH)?;
@@ -80,7 +80,7 @@ impl<T: tidemill::Element + Copy> Batch<T> {
         Ok(())
     }
 
-    /// One or a few of its numbers.
+    /// Takes one or a few numbers.
     fn take(&mut self, session: &Session, normal: bool, n: usize) -> Flow<Vec<T>> {
         if n > BATCHED_MAX {
             return Ok(session.draw(normal, n)?);
@@ -97,7 +97,7 @@ impl<T: tidemill::Element + Copy> Batch<T> {
         if self.left.is_empty() { (0, 0) } else { (self.ops, self.left.len() as u64) }
     }
 
-    /// Puts it where `state` said it stood.
+    /// Restores the batch to the position that `state` returned.
     fn restore(&mut self, session: &Session, normal: bool, seed: u64, (ops, left): (u64, u64)) -> Flow<()> {
         self.left.clear();
         if left > 0 {
@@ -109,7 +109,7 @@ impl<T: tidemill::Element + Copy> Batch<T> {
     }
 }
 
-/// One uniform number.
+/// Returns one uniform number.
 fn uniform(env: &mut Env) -> Flow<f64> {
     let batch = &mut env.keep.of::<Batches>().uniform;
     match batch.left.pop() {
@@ -175,7 +175,7 @@ fn draws(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usize
         }
     }
     let dims = match &args[..words] {
-        // Of no sizes, whatever their form, there is nothing.
+        // An empty size, of any class, gives an empty array.
         [none] if none.is_empty() && !matches!(none, Value::Cell(_) | Value::Struct(_)) => Dims::zero(),
         sizes_given => sizes(env, name, sizes_given)?,
     };
@@ -202,7 +202,7 @@ fn draws(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usize
     Ok(Value::tensor(Tensor::new(dims, data)).into())
 }
 
-/// `rand('seed', x)`, `rand('state', x)`, `rand('twister', x)` and their forms that ask.
+/// Does `rand('seed', x)`, `rand('state', x)`, `rand('twister', x)` and their forms that return the state.
 fn state_call(env: &mut Env, name: &str, args: &[Value], nargout: usize) -> Flow<Option<Outcome>> {
     let is_seed = is_word(&args[0], "seed");
     if !(is_seed || is_word(&args[0], "state") || is_word(&args[0], "twister")) || args.len() > 2 {
@@ -232,7 +232,7 @@ fn state_call(env: &mut Env, name: &str, args: &[Value], nargout: usize) -> Flow
     Ok(Some(nothing()))
 }
 
-/// The stream's state in 32-bit words, as a column: two of each number.
+/// Returns the state as a column of 32-bit words, two for each number.
 fn state(env: &mut Env) -> Value {
     let session = env.session.random_state();
     let b = env.keep.of::<Batches>();
@@ -242,7 +242,7 @@ fn state(env: &mut Env) -> Value {
     Value::column(words.map(|w| w as f64).collect())
 }
 
-/// What [`state`] gave.
+/// Parses the result of [`state`].
 fn stored(t: &Tensor) -> Option<State> {
     if t.len() != 20 {
         return None;
@@ -254,7 +254,7 @@ fn stored(t: &Tensor) -> Option<State> {
     state.batches.iter().all(|(_, left)| *left <= BATCH as u64).then_some(state)
 }
 
-/// The state after a seed.
+/// Returns the state after setting a seed.
 fn seeded(seed: u64) -> State {
     State { session: (seed, 0), ..State::default() }
 }
@@ -275,7 +275,7 @@ fn restore(env: &mut Env, state: State) -> Flow<()> {
     Ok(())
 }
 
-/// A seed for any numbers: a whole number is its own.
+/// Returns a seed for any numbers; a single whole number is its own seed.
 fn seed_of(numbers: &[f64]) -> u64 {
     match numbers {
         [x] if *x >= 0.0 && *x == x.trunc() && *x < 1.8e19 => *x as u64,
@@ -343,7 +343,7 @@ fn rng(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     })
 }
 
-/// The struct that `s = rng` gives.
+/// Returns the struct of `s = rng`.
 fn description(env: &mut Env) -> Value {
     let state = state(env);
     let mut s = StructArray::scalar();
@@ -353,7 +353,7 @@ fn description(env: &mut Env) -> Value {
     Value::Struct(Arc::new(s))
 }
 
-/// The first number beside which a double has no odd one.
+/// The first number from which on doubles are even.
 const FLINTMAX: f64 = 9_007_199_254_740_992.0;
 
 fn randi(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -448,7 +448,7 @@ fn randperm(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (n, m) = (n as usize, m as usize);
     if is_big(env, Class::Double, n) {
         check_shape(env, &Dims::new(&[1, n]))?;
-        // The order of as many random numbers; equal ones keep their places, which favours nobody visibly.
+        // This is the order of n random numbers. Equal numbers keep their positions, which has no visible effect.
         let order = env.session.rand::<f64>([1, n]).argsort(1).cast::<f64>() + 1.0;
         let part = if m < n { order.slice((.., 0..m)) } else { order };
         return Ok(record(part, Class::Double, &[])?.into());

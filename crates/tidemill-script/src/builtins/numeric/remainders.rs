@@ -1,5 +1,5 @@
-//! Functions of two arrays, element by element, that are no operators: remainders, angles, integer division, roots,
-//! the beta function, bits.
+//! Functions of two arrays, element by element, that are no operators: remainders, angles, integer division, roots, the
+//! beta function, bits.
 
 use super::special;
 use crate::builtins::{ANY, Builtin, Outcome, row};
@@ -33,7 +33,7 @@ pub static ROWS: &[Builtin] = &[
     }),
 ];
 
-/// Refuses what a function of two real numbers does not take.
+/// Returns an error for arguments that a function of two real numbers does not take.
 fn check(name: &str, a: &Value, b: &Value, logical: bool) -> Flow<()> {
     for value in [a, b] {
         let right = match value.class() {
@@ -52,7 +52,7 @@ fn check(name: &str, a: &Value, b: &Value, logical: bool) -> Flow<()> {
     Ok(())
 }
 
-/// As [`check`]; gives the result's class.
+/// Does the same as [`check`], and returns the result's class.
 fn checked(name: &str, a: &Value, b: &Value) -> Flow<Class> {
     check(name, a, b, true)?;
     match ops::arithmetic_class(a.class(), b.class()) {
@@ -84,7 +84,7 @@ fn remainder(env: &mut Env, kind: Kind, a: &Value, b: &Value) -> Flow<Value> {
 
 fn on_host(kind: Kind, x: &Host<'_>, y: &Host<'_>, class: Class, dims: &Dims) -> Data {
     if class.is_integer() {
-        // Both become integers of the class first.
+        // Both operands are first converted to the integer class.
         let whole = |h: &Host<'_>| {
             let (least, greatest) = class.integer_range().unwrap_or((0, 0));
             let integers = h.elements().integers();
@@ -113,7 +113,8 @@ fn of_integers(kind: Kind, x: i128, y: i128) -> i128 {
     }
 }
 
-/// A remainder of floats. Where the divisor is no integer, a quotient within rounding of an integer counts as it.
+/// Returns a remainder of floats. If the divisor is no integer, a quotient that is an integer up to rounding counts as
+/// one.
 fn of_floats(kind: Kind, x: f64, y: f64, epsilon: f64) -> f64 {
     if y == 0.0 {
         return if kind == Kind::Mod { x } else { f64::NAN };
@@ -164,7 +165,7 @@ fn recorded(env: &mut Env, kind: Kind, a: &Value, b: &Value, class: Class) -> Fl
     lazy::record_from(env, near.select(0.0, &exact), class, &[&a, &b])
 }
 
-/// A function of two real numbers that gives floats.
+/// Computes a function of two real numbers that gives floats.
 fn floats(
     env: &mut Env,
     name: &str,
@@ -299,7 +300,7 @@ fn nthroot(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(Dims::new(host.dims()), in_class(class, roots))).into())
 }
 
-/// The nth root of a number, by a power and a step of Newton's method.
+/// Returns the nth root of a number, by a power and a step of Newton's method.
 fn root(x: f64, n: f64) -> f64 {
     if n == 3.0 {
         return libm::cbrt(x);

@@ -1,9 +1,9 @@
-//! Special functions of doubles that no library at hand has: the inverse and scaled error functions, and the gamma
+//! Special functions of doubles that the libraries in use lack: the inverse and scaled error functions, and the gamma
 //! function with the language's values at its poles.
 
 use std::f64::consts::PI;
 
-/// The gamma function: infinite at 0 (by its sign) and at negative integers.
+/// Returns the gamma function, which is infinite at 0 (with its sign) and at negative integers.
 pub(crate) fn gamma(x: f64) -> f64 {
     if x == 0.0 {
         f64::INFINITY.copysign(x)
@@ -25,12 +25,12 @@ pub(crate) fn erfc_scaled(x: f64) -> f64 {
         return f64::INFINITY;
     }
     if x < 8.0 {
-        // The square in two parts, so that its rounding is not multiplied.
+        // The square is computed in two parts, so that its rounding error is not multiplied.
         let high = f64::from_bits(x.to_bits() & !0x7ff_ffff);
         let low = (x - high) * (x + high);
         return (high * high).exp() * low.exp() * libm::erfc(x);
     }
-    // A continued fraction, from its far end.
+    // This is a continued fraction, from its far end.
     let mut tail = x;
     for k in (1..=60).rev() {
         tail = x + k as f64 / 2.0 / tail;
@@ -38,7 +38,7 @@ pub(crate) fn erfc_scaled(x: f64) -> f64 {
     1.0 / (tail * PI.sqrt())
 }
 
-/// The number whose error function is `y`.
+/// Returns the number whose error function is `y`.
 pub(crate) fn erf_inverse(y: f64) -> f64 {
     if y.abs() >= 1.0 || y.is_nan() {
         return if y.abs() == 1.0 { f64::INFINITY.copysign(y) } else { f64::NAN };
@@ -46,7 +46,7 @@ pub(crate) fn erf_inverse(y: f64) -> f64 {
     if y.abs() > 0.5 {
         return erfc_inverse(1.0 - y.abs()).copysign(y);
     }
-    // The first terms of its series, then Halley's method.
+    // The first terms of its series are improved by Halley's method.
     let z = PI / 4.0 * y * y;
     let series = [34807.0 / 178_200.0, 4369.0 / 22680.0, 127.0 / 630.0, 7.0 / 30.0, 1.0 / 3.0, 1.0];
     let mut x = y * PI.sqrt() / 2.0 * series.iter().fold(0.0, |sum, c| sum * z + c);
@@ -61,13 +61,13 @@ pub(crate) fn erf_inverse(y: f64) -> f64 {
     x
 }
 
-/// Whether a step of a method that triples the digits leaves none to be found.
+/// Whether this was the last step of a method that triples the number of correct digits.
 fn is_last(step: f64, x: f64) -> bool {
     !(step.abs() > 1e-6 * x.abs())
 }
 
-/// The inverse of the complementary error function to about seven digits, of 1e-7 to 0.5 (M. Giles, "Approximating the
-/// erfinv function", 2010).
+/// Returns the inverse of the complementary error function to about seven digits, for 1e-7 to 0.5 (M. Giles,
+/// "Approximating the erfinv function", 2010).
 fn near_erfc_inverse(y: f64) -> f64 {
     let w = -(y * (2.0 - y)).ln();
     let (w, series) = match w < 5.0 {
@@ -103,7 +103,7 @@ fn near_erfc_inverse(y: f64) -> f64 {
     (1.0 - y) * series.iter().fold(0.0, |sum, c| sum * w + c)
 }
 
-/// The number whose complementary error function is `y`.
+/// Returns the number whose complementary error function is `y`.
 pub(crate) fn erfc_inverse(y: f64) -> f64 {
     if !(0.0..=2.0).contains(&y) {
         return f64::NAN;
@@ -129,11 +129,11 @@ pub(crate) fn erfc_inverse(y: f64) -> f64 {
         }
         return x;
     }
-    // From the leading term of the expansion at infinity.
+    // This starts from the leading term of the expansion at infinity.
     let l = -(y * PI.sqrt()).ln();
     let mut x = (l - 0.5 * l.max(1e-3).ln()).max(0.1).sqrt();
     for _ in 0..8 {
-        // By ratios, since the function itself may be subnormal.
+        // Ratios are used, since the function itself may be subnormal.
         let error = (1.0 - y / libm::erfc(x)) * erfc_scaled(x) * PI.sqrt() / 2.0;
         let next = x + error / (1.0 - x * error);
         if !next.is_finite() || next == x {
@@ -144,8 +144,7 @@ pub(crate) fn erfc_inverse(y: f64) -> f64 {
     x
 }
 
-/// The logarithm of the beta function.
-/// The beta function; the sign of one of a negative number is that of the gamma functions in it.
+/// Returns the beta function. If an argument is negative, its sign is that of the gamma functions in it.
 pub(crate) fn beta(a: f64, b: f64) -> f64 {
     let sign = |x: f64| if x < 0.0 && x.floor().rem_euclid(2.0) == 1.0 { -1.0 } else { 1.0 };
     sign(a) * sign(b) * sign(a + b) * ln_beta(a, b).exp()
@@ -172,7 +171,7 @@ mod tests {
         near(erf_inverse(-1.0), f64::NEG_INFINITY);
         near(erfc_inverse(0.1), 1.163087153676674);
         near(erfc_inverse(1.9), -1.1630871536766738);
-        // Both methods, and where they meet.
+        // This tests both methods, and the point at which they meet.
         for y in [1e-12, 0.99e-7, 1.01e-7, 1e-4, 0.2, 0.499, 0.501, 0.9, 0.999999] {
             assert!((libm::erfc(erfc_inverse(y)) / y - 1.0).abs() < 3e-14, "{y}");
         }

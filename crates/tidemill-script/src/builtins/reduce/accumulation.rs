@@ -1,4 +1,4 @@
-//! Counting and adding into places: `accumarray`, `histc`.
+//! Functions that count and add values in bins: `accumarray`, `histc`.
 
 use super::summing::{Running, total};
 use crate::builtins::args::number;
@@ -12,10 +12,10 @@ use crate::value::{Class, Data, Dims, Function, Tensor, Value};
 use crate::vm::Interp;
 use std::sync::Arc;
 
-/// What `accumarray` does with the values of a place.
+/// The function that `accumarray` applies to the values of a place.
 enum Reducer {
     Sum,
-    /// Of all values of a place.
+    /// A function of all values of a place.
     Of(fn(&[f64]) -> f64),
     /// A function of the script.
     Called,
@@ -41,7 +41,8 @@ fn reducer(value: Option<&Value>) -> Reducer {
     })
 }
 
-/// The sum of the values of each of `count` places, in the order in which they come; `fill` where there are none.
+/// Returns the sum of the values of each of `count` places, in the order of the values; `fill` for places without
+/// values.
 fn summed(places: impl Iterator<Item = usize> + Clone, values: &Data, fill: f64, count: usize) -> Vec<f64> {
     let values = ops::reals(values);
     let mut running = vec![Running::default(); count];
@@ -61,7 +62,8 @@ fn summed(places: impl Iterator<Item = usize> + Clone, values: &Data, fill: f64,
     sums
 }
 
-/// The subscripts of `accumarray`, a row for each value: how many, how many columns, and the columns one after another.
+/// Returns the subscripts of `accumarray`, a row for each value: the number of rows, the number of columns, and the
+/// columns.
 fn subscripts_of(env: &Env, value: &Value) -> Flow<(usize, usize, Vec<f64>)> {
     if let Value::Cell(cell) = value {
         env.host_all(&cell.items)?;
@@ -80,7 +82,7 @@ fn subscripts_of(env: &Env, value: &Value) -> Flow<(usize, usize, Vec<f64>)> {
     Ok((rows, host.len().checked_div(rows).unwrap_or(1), host.data.to_f64()))
 }
 
-/// The greatest subscript of each column.
+/// Returns the greatest subscript of each column.
 fn extents_of(subscripts: &[f64], n: usize, rank: usize) -> Flow<Vec<usize>> {
     let is_place = |s: f64| s >= 1.0 && s as i64 as f64 == s;
     let mut sound = true;
@@ -135,7 +137,7 @@ pub fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome
     if let Some(size) = args.get(2).filter(|s| !s.is_empty()) {
         let size = env.host(size)?.data.to_f64();
         if rank <= 1 && size.len() > 1 {
-            // One subscript counts through all elements.
+            // A single subscript counts through all elements.
             let size: Vec<usize> = size.iter().map(|&d| d as usize).collect();
             env.check_host(&size, size_of::<Vec<usize>>())?;
             let elements = size.iter().product();
@@ -190,7 +192,7 @@ pub fn accumarray(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome
     Ok(Outcome::Task(Box::new(Groups { function, groups, dims, fill, results: Vec::new(), gives_cells })))
 }
 
-/// Which of the values belong to each of `count` places.
+/// Returns which values belong to each of `count` places.
 fn grouped(places: impl Iterator<Item = usize>, values: usize, count: usize) -> Vec<Vec<usize>> {
     let mut groups = vec![Vec::new(); count];
     for (i, at) in places.enumerate() {
@@ -199,20 +201,20 @@ fn grouped(places: impl Iterator<Item = usize>, values: usize, count: usize) -> 
     groups
 }
 
-/// `accumarray` with a function of the script: a call for each place that has values.
+/// `accumarray` with a function of the script, which is called for each place that has values.
 struct Groups {
     function: Arc<Function>,
-    /// Places that have values, and those.
+    /// The places that have values, with their values.
     groups: Vec<(usize, Value)>,
     dims: Dims,
     fill: f64,
     results: Vec<Value>,
-    /// Whether the function is `@(x) {x}`: then what it gives is known without a call.
+    /// Whether the function is `@(x) {x}`. Then its results are known without a call.
     gives_cells: bool,
 }
 
 impl Groups {
-    /// The results at their places: cells where the function gives cells, numbers otherwise.
+    /// Puts the results in their places: in cells if the function gives cells, and otherwise as numbers.
     fn finish(&self, env: &mut Env) -> Flow<Value> {
         env.host_all(&self.results)?;
         if self.results.iter().any(|v| v.len() != 1) {

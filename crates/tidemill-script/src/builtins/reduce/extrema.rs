@@ -1,7 +1,7 @@
-//! Least and greatest: `min`, `max`, `range`, `bounds`, and their running forms' order.
+//! Least and greatest elements: `min`, `max`, `range`, `bounds`, and the order that running extrema use.
 //!
-//! In: an array with dimensions, or two arrays that expand to each other. Out: extrema, in the array's class (char
-//! becomes double), and where they are.
+//! In: an array with dimensions, or two arrays that expand to each other. Out: extrema in the array's class (char
+//! becomes double), and their positions.
 
 use super::field::Ordered;
 use super::lanes::{Lanes, joined};
@@ -42,7 +42,7 @@ fn extremum(interp: &mut Interp, args: &[Value], nargout: usize, greatest: bool)
     let (mut omit_nan, mut linear) = (true, false);
     let mut plain: Vec<&Value> = Vec::with_capacity(3);
     let mut over_all = false;
-    // Whether a flag follows the second argument, which then is none to compare with.
+    // If a flag follows the second argument, that is no array to compare with.
     let flagged = args.len() > 2 && args[2].as_bytes().is_some_and(|b| !b.is_empty());
     for (k, arg) in args.iter().enumerate() {
         if k < 2 || arg.as_bytes().is_none_or(<[u8]>::is_empty) {
@@ -65,7 +65,7 @@ fn extremum(interp: &mut Interp, args: &[Value], nargout: usize, greatest: bool)
     match plain[..] {
         [x] if over_all => of_one(env, name, x, Over::All, omit_nan, linear, nargout),
         [x] => of_one(env, name, x, Over::Default, omit_nan, linear, nargout),
-        // `max (x, [], 'omitnan')`: the empty argument stands where a second array would.
+        // In `max (x, [], 'omitnan')` the empty argument is in the place of a second array.
         [x, y] if flagged && y.is_empty() && !over_all => {
             of_one(env, name, x, Over::Default, omit_nan, linear, nargout)
         }
@@ -85,7 +85,7 @@ fn extremum(interp: &mut Interp, args: &[Value], nargout: usize, greatest: bool)
         }
         [x, _, dim] => {
             let over = args::over(env, Some(dim), |_| format!("{name}: DIM must be a valid dimension"))?;
-            // SCRIPT-2: after what may have to wait.
+            // SCRIPT-2: the warning comes after everything that may have to wait.
             env.warn("", &format!("{name}: second argument is ignored"));
             of_one(env, name, x, over, omit_nan, linear, nargout)
         }
@@ -93,8 +93,8 @@ fn extremum(interp: &mut Interp, args: &[Value], nargout: usize, greatest: bool)
     }
 }
 
-/// The extremum of an array whose elements are compared by other numbers: magnitudes or real parts. The option is
-/// argument `k`.
+/// Returns the extremum of an array whose elements are compared by magnitudes or real parts. Argument `k` is the
+/// option.
 fn compared(interp: &mut Interp, args: &[Value], k: usize, nargout: usize, greatest: bool) -> Flow<Outcome> {
     let name = name_of(greatest);
     let mut rest = args.to_vec();
@@ -114,7 +114,7 @@ fn compared(interp: &mut Interp, args: &[Value], k: usize, nargout: usize, great
         Outcome::Values(mut values) if values.len() > 1 => Ok(values.remove(1)),
         _ => fail!("{name}: there is no value"),
     };
-    // Alone, the empty argument would be a second array.
+    // A single empty argument would count as a second array.
     let own = if rest.len() == 2 { &rest[..1] } else { &rest[..] };
     let told = if nargout > 1 { Some(places(interp, own)?) } else { None };
     rest.push("linear".into());
@@ -142,7 +142,7 @@ fn of_one(
         return Ok(outcome);
     }
     let host = hosted(env, x)?;
-    // An extent of nothing has no extremum: the result is as empty as the array.
+    // A dimension without elements has no extremum, so the result is empty.
     if dims.iter().any(|&d| host.dims.extent(d) == 0) {
         let shape = dims.iter().fold(host.dims.clone(), |s, &d| if s.extent(d) == 0 { s } else { s.with(d, 1) });
         let class = if host.data.class() == Class::Char { Class::Double } else { host.data.class() };
@@ -167,7 +167,7 @@ fn of_one(
     let index: Vec<f64> = match linear {
         false => places.iter().map(|&k| k as f64 + 1.0).collect(),
         true => {
-            // The same walk over positions instead of elements.
+            // The same walk over positions gives the elements' positions.
             let positions = Tensor::new(host.dims.clone(), Data::F64((0..host.len()).map(|i| i as f64).collect()));
             let (walked, _, _) = joined(&positions, &dims);
             let at = |(lane, &k): (usize, &usize)| walked.data.f64_at(lanes.start(lane) + k * lanes.stride) + 1.0;
@@ -177,7 +177,8 @@ fn of_one(
     Ok(vec![m, Value::tensor(Tensor::new(out, Data::F64(index)))].into())
 }
 
-/// Where in each lane its extremum is; the first of equals, and the first element of a lane without numbers.
+/// Returns the position of the extremum in each lane: the first of equal ones, and the first element of a lane without
+/// numbers.
 fn extremes<T: Ordered>(v: &[T], lanes: Lanes, greatest: bool, omit_nan: bool) -> Vec<usize> {
     (0..lanes.count)
         .map(|lane| {
@@ -200,11 +201,11 @@ fn extremes<T: Ordered>(v: &[T], lanes: Lanes, greatest: bool, omit_nan: bool) -
         .collect()
 }
 
-/// The same of one lane of doubles that lie side by side: the extremum first, by several strands at once, then its
-/// place.
+/// Does the same for a lane of neighbouring doubles: finds the extremum by several partial ones at once, and then its
+/// position.
 fn extreme_double(lane: &[f64], greatest: bool, omit_nan: bool) -> usize {
     const STRANDS: usize = 8;
-    /// NaN never wins a comparison, so it is never kept.
+    /// Returns the extremum. NaN never wins a comparison, so it is never kept.
     fn extremum(lane: &[f64], least: f64, wins: impl Fn(f64, f64) -> bool) -> f64 {
         let mut best = [least; STRANDS];
         let (chunks, rest) = lane.as_chunks::<STRANDS>();
@@ -240,7 +241,7 @@ fn recorded(
         return Ok(None);
     }
     let nan = if omit_nan { Nan::Omit } else { Nan::Include };
-    // The runtime has no order of truth values.
+    // The runtime cannot compare truth values.
     let array = if l.class == Class::Logical { l.array.cast::<u8>() } else { l.array.clone() };
     let op = if greatest { ReduceOp::Max } else { ReduceOp::Min };
     let mut m = array.reduce(op, Along(dims), nan);
@@ -256,14 +257,14 @@ fn recorded(
     Ok(Some(vec![m, record(index, Class::Double, &[x])?].into()))
 }
 
-/// The wider of two integer classes, which holds the other's numbers; `None` where neither does.
+/// Returns the wider of two integer classes, which holds the other's numbers; `None` if neither does.
 pub fn wider(a: Class, b: Class) -> Option<Class> {
     let is_signed = |class: Class| !class.name().starts_with('u');
     let alike = is_signed(a) == is_signed(b);
     alike.then_some(if a.bytes() > b.bytes() { a } else { b })
 }
 
-/// The class of the extremum of two.
+/// Returns the class of the extremum of two operands.
 fn common_class(a: Class, b: Class) -> Class {
     match (a, b) {
         _ if a.is_integer() && b.is_integer() => wider(a, b).unwrap_or(b),
@@ -285,7 +286,7 @@ fn of_two(env: &mut Env, greatest: bool, x: &Value, y: &Value, omit_nan: bool) -
         } else if (greatest && a > b) || (!greatest && a < b) {
             *a
         } else {
-            // Of zeros of either sign, the second.
+            // For zeros of different signs, the second one is returned.
             *b
         };
         return Ok(Value::Num(kept));
@@ -296,7 +297,7 @@ fn of_two(env: &mut Env, greatest: bool, x: &Value, y: &Value, omit_nan: bool) -
         }
     }
     if x.class().is_integer() && y.class().is_integer() && wider(x.class(), y.class()).is_none() {
-        // Neither class holds the other's numbers.
+        // Neither class holds the numbers of the other.
         return fail!("{name}: cannot compute {name} ({}, {})", operand_name(x), operand_name(y));
     }
     let Some(dims) = x.dims().broadcast(&y.dims()) else {
@@ -332,7 +333,8 @@ fn of_two(env: &mut Env, greatest: bool, x: &Value, y: &Value, omit_nan: bool) -
     let as_class = |t: &'_ Tensor| (complex || t.data.class() != class).then(|| converted(&t.data));
     let (own_a, own_b) = (as_class(&a), as_class(&b));
     let (da, db) = (own_a.as_ref().unwrap_or(&a.data), own_b.as_ref().unwrap_or(&b.data));
-    // Of equals, as zeros of either sign are, the array's is kept before a number, and the second of two numbers.
+    // If both are equal, as zeros of different signs are, the array's element is kept beside a number, and the second
+    // of two numbers.
     let second = a.len() == 1;
     macro_rules! pairs {
         ($($variant:ident),*) => {
@@ -352,7 +354,7 @@ fn of_two(env: &mut Env, greatest: bool, x: &Value, y: &Value, omit_nan: bool) -
     Ok(Value::tensor(Tensor::new(dims, data)))
 }
 
-/// How messages name an operand.
+/// Returns the name of an operand in messages.
 fn operand_name(value: &Value) -> &'static str {
     match value {
         Value::Cell(_) | Value::Struct(_) | Value::Function(_) => type_name(value),
@@ -446,7 +448,7 @@ mod tests {
         };
         let few = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0, 2.5];
         for round in 0..2000 {
-            // Few different numbers, so that there are equals; some lanes are all NaN.
+            // There are few different numbers, so that some are equal; some lanes are all NaN.
             let kinds = if round % 50 == 0 { 1 } else { few.len() as u64 };
             let lane: Vec<f64> = (0..1 + next() % 40).map(|_| few[(next() % kinds) as usize]).collect();
             let lanes = Lanes::new(&Dims::new(&[lane.len(), 1]), 0);

@@ -1,12 +1,13 @@
-//! Numbers that host reductions compute with, and their order.
+//! The number types of host reductions, and their order.
 //!
-//! Must hold: complex numbers are ordered by absolute value, then by angle; NaN is no number's equal or better.
+//! Must hold: complex numbers are ordered by absolute value, then by angle; NaN is never equal to or better than
+//! another number.
 
 use crate::value::Data;
 use num_complex::{Complex, Complex32, Complex64};
 use std::ops::{Add, Div, Mul, Sub};
 
-/// A number with the four operations: f64, f32 and the complex ones.
+/// A number type with the four operations: f64, f32 and the complex ones.
 pub trait Field:
     Copy + PartialEq + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self>
 {
@@ -16,9 +17,9 @@ pub trait Field:
     const ZERO: Self;
     /// 1.
     const ONE: Self;
-    /// A number of it.
+    /// Converts a number.
     fn of(x: f64) -> Self;
-    /// It over a real number, part by part.
+    /// Divides each part by a real number.
     fn over(self, n: f64) -> Self;
     /// Whether any part is NaN.
     fn is_nan(self) -> bool;
@@ -129,7 +130,7 @@ pub trait Ordered: Copy + PartialEq {
     fn no_number(self) -> bool {
         false
     }
-    /// Whether it comes before another, both being numbers.
+    /// Whether it comes before another one; both must be numbers.
     fn before(self, other: Self) -> bool;
     /// Whether it is not zero (and not NaN).
     fn is_true(self) -> bool;
@@ -168,7 +169,7 @@ macro_rules! ordered_float {
             }
             fn before(self, other: Complex<$t>) -> bool {
                 let (a, b) = (self.norm(), other.norm());
-                // An angle of -pi is pi, as in Octave.
+                // An angle of -pi counts as pi, as in Octave.
                 let angle = |z: Complex<$t>| {
                     let angle = z.im.atan2(z.re);
                     if angle == -(std::f64::consts::PI as $t) { -angle } else { angle }
@@ -183,7 +184,7 @@ macro_rules! ordered_float {
 }
 ordered_float!(f64, f32);
 
-/// Data in which sums are computed: floats as they are, all else as doubles.
+/// Returns data in which sums are computed: floats unchanged, and other classes as doubles.
 pub fn as_float(data: &Data) -> std::borrow::Cow<'_, Data> {
     match data {
         Data::F64(_) | Data::F32(_) | Data::C64(_) | Data::C32(_) => std::borrow::Cow::Borrowed(data),
@@ -191,7 +192,7 @@ pub fn as_float(data: &Data) -> std::borrow::Cow<'_, Data> {
     }
 }
 
-/// Single data as double; others as they are.
+/// Converts single data to double; other data is unchanged.
 pub fn widened(data: &Data) -> Data {
     match data {
         Data::F32(v) => Data::F64(v.iter().map(|&x| x as f64).collect()),
@@ -200,7 +201,7 @@ pub fn widened(data: &Data) -> Data {
     }
 }
 
-/// Double data as single; others as they are.
+/// Converts double data to single; other data is unchanged.
 pub fn narrowed(data: &Data) -> Data {
     match data {
         Data::F64(v) => Data::F32(v.iter().map(|&x| x as f32).collect()),
@@ -209,8 +210,8 @@ pub fn narrowed(data: &Data) -> Data {
     }
 }
 
-/// Runs `$body` on float data, wrapping the vector it gives in the same variant; data of another class is taken as
-/// empty doubles (callers convert first, by [`as_float`]).
+/// Runs `$body` on float data, and wraps the resulting vector in the same variant. Data of another class counts as
+/// empty doubles, so callers convert it first by [`as_float`].
 macro_rules! float_data {
     ($data:expr, $v:ident => $body:expr) => {{
         use $crate::value::Data;

@@ -1,44 +1,44 @@
-//! Walking host arrays along dimensions: lanes for reductions and scans, positions for what moves elements.
+//! Walks host arrays along dimensions: lanes for reductions and scans, and positions for functions that move elements.
 //!
-//! Must hold: positions are in range of the array they were made for.
+//! Must hold: positions are within the array for which they were made.
 
 use crate::value::tensor::map_data;
 use crate::value::{CellArray, Data, Dims, StructArray, Tensor, Value};
 use std::sync::Arc;
 
-/// The lanes of an array along one dimension: `count` of them, `len` elements each, `stride` apart.
+/// The lanes of an array along one dimension: `count` lanes of `len` elements, which are `stride` apart.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes {
-    /// Elements of a lane.
+    /// The number of elements of a lane.
     pub len: usize,
-    /// The distance between neighbours in a lane.
+    /// The distance between neighbouring elements of a lane.
     pub stride: usize,
-    /// How many lanes there are. Lane `n` is element `n` of the result of a reduction.
+    /// The number of lanes. Lane `n` gives element `n` of the result of a reduction.
     pub count: usize,
 }
 
 impl Lanes {
-    /// Lanes along dimension `d` (from 0); beyond the rank each element is a lane.
+    /// Makes the lanes along dimension `d` (from 0). Beyond the rank, each element is a lane.
     pub fn new(dims: &Dims, d: usize) -> Lanes {
         let stride: usize = (0..d.min(dims.len())).map(|i| dims[i]).product();
         let after: usize = (d + 1..dims.len()).map(|i| dims[i]).product();
         Lanes { len: dims.extent(d), stride, count: stride * after }
     }
 
-    /// Where a lane begins.
+    /// Returns the position of a lane's first element.
     pub fn start(&self, lane: usize) -> usize {
         lane % self.stride + lane / self.stride * self.stride * self.len
     }
 
-    /// The positions of a lane's elements.
+    /// Returns the positions of a lane's elements.
     pub fn positions(&self, lane: usize) -> impl ExactSizeIterator<Item = usize> + DoubleEndedIterator + Clone + use<> {
         let (start, stride) = (self.start(lane), self.stride);
         (0..self.len).map(move |k| start + k * stride)
     }
 }
 
-/// The array with all of `over` as one dimension, so that one lane runs through all of them: the array, the dimension
-/// to walk, and the dimensions of the result of a reduction.
+/// Joins the dimensions `over` into one, so that a lane runs through all of them. Returns the array, the dimension to
+/// walk along, and the dimensions of the result of a reduction.
 pub fn joined<'a>(t: &'a Tensor, over: &[usize]) -> (std::borrow::Cow<'a, Tensor>, usize, Dims) {
     let mut out: Vec<usize> = t.dims.to_vec();
     let inside: Vec<usize> = over.iter().copied().filter(|&d| d < t.dims.len()).collect();
@@ -69,7 +69,7 @@ pub fn joined<'a>(t: &'a Tensor, over: &[usize]) -> (std::borrow::Cow<'a, Tensor
     }
 }
 
-/// Positions `first + Σ index[d] · strides[d]` over all indices within `extents`, column-major.
+/// Returns the positions `first + Σ index[d] · strides[d]` for all indices within `extents`, column-major.
 pub fn strided(extents: &[usize], strides: &[usize], first: usize) -> Vec<usize> {
     let n: usize = extents.iter().product();
     let mut out = Vec::with_capacity(n);
@@ -90,21 +90,21 @@ pub fn strided(extents: &[usize], strides: &[usize], first: usize) -> Vec<usize>
     out
 }
 
-/// A dimension of a result, by which elements of an array are picked: how long it is, and how far from the array's first
-/// element each of its indices leads.
+/// A dimension of a result whose elements are picked from an array: its extent, and each index's offset from the
+/// array's first element.
 pub struct Axis<'a> {
     len: usize,
     offset: Box<dyn Fn(usize) -> usize + 'a>,
 }
 
 impl<'a> Axis<'a> {
-    /// A dimension with `len` indices, each of which leads `offset` elements on.
+    /// Makes a dimension with `len` indices, each with its `offset` in elements.
     pub fn new(len: usize, offset: impl Fn(usize) -> usize + 'a) -> Axis<'a> {
         Axis { len, offset: Box::new(offset) }
     }
 
-    /// The dimensions of a result whose index `k` along dimension `d` is index `at(d, k)` of an array of these
-    /// dimensions.
+    /// Makes the dimensions of a result whose index `k` along dimension `d` is index `at(d, k)` of an array with the
+    /// dimensions `dims`.
     pub fn mapped(dims: &Dims, extents: &[usize], at: &'a dyn Fn(usize, usize) -> usize) -> Vec<Axis<'a>> {
         let mut stride = 1usize;
         let axis = |(d, &len): (usize, &usize)| {
@@ -115,8 +115,8 @@ impl<'a> Axis<'a> {
         extents.iter().enumerate().map(axis).collect()
     }
 
-    /// The dimensions of a permuted array: dimension `d` of the result is dimension `perm[d]` of an array of dimensions
-    /// `dims`. `perm` names each dimension once, and may go beyond the rank.
+    /// Makes the dimensions of a permuted array: dimension `d` of the result is dimension `perm[d]` of an array with
+    /// the dimensions `dims`. `perm` names each dimension once, and may go beyond the rank.
     pub fn permuted(dims: &Dims, perm: &[usize]) -> Vec<Axis<'a>> {
         let stride = |p: usize| -> usize { (0..p).map(|d| dims.extent(d)).product() };
         perm.iter()
@@ -128,7 +128,7 @@ impl<'a> Axis<'a> {
     }
 }
 
-/// The elements at these places, in order. No place is kept for longer than it takes to read it.
+/// Returns the elements at these places, in order. Places are computed one by one, and are not stored.
 fn along<T: Clone>(v: &[T], axes: &[Axis<'_>]) -> Vec<T> {
     let n = axes.iter().fold(1usize, |n, axis| n.saturating_mul(axis.len));
     if n == 0 {
@@ -155,7 +155,7 @@ fn along<T: Clone>(v: &[T], axes: &[Axis<'_>]) -> Vec<T> {
     }
 }
 
-/// Places of an array, in the order in which a result holds their elements.
+/// The places of an array whose elements form a result, in order.
 trait Places {
     /// The elements at these places.
     fn read<T: Clone>(&self, elements: &[T]) -> Vec<T>;
@@ -173,14 +173,14 @@ impl Places for [Axis<'_>] {
     }
 }
 
-/// The elements of a host array, cell array or struct array along these dimensions. `None` for what has no elements in
-/// host memory.
+/// Returns the elements of a host array, cell array or struct array along these dimensions; `None` for values without
+/// elements in host memory.
 pub fn pick_along(value: &Value, dims: Dims, axes: &[Axis<'_>]) -> Option<Value> {
     picked(value, dims, axes)
 }
 
-/// The elements of a host array, cell array or struct array at these positions, under new dimensions.
-/// `None` for what has no elements in host memory.
+/// Returns the elements of a host array, cell array or struct array at these positions, with new dimensions; `None` for
+/// values without elements in host memory.
 pub fn pick(value: &Value, dims: Dims, positions: &[usize]) -> Option<Value> {
     picked(value, dims, positions)
 }
@@ -191,7 +191,7 @@ fn picked<P: Places + ?Sized>(value: &Value, dims: Dims, places: &P) -> Option<V
         Value::Tensor(t) => {
             let mut picked = Tensor::new(dims, map_data!(&*t.data, v => places.read(v)));
             picked.double_quoted = t.double_quoted;
-            // Nothing is not complex.
+            // An empty array is not complex.
             if picked.is_empty() { Value::tensor(picked) } else { Value::tensor_as_is(picked) }
         }
         Value::Num(x) => Value::tensor_as_is(Tensor::new(dims, Data::F64(vec![*x; n]))),

@@ -1,5 +1,5 @@
-//! Functions that gather along dimensions: sums, extrema, means, running forms, counting into places; and the walk along
-//! lanes of host arrays that they share.
+//! Functions that reduce or scan along dimensions: sums, extrema, means, running forms, counting in bins; and the walk
+//! along lanes of host arrays that they share.
 
 pub mod accumulation;
 pub mod extrema;

@@ -1,7 +1,8 @@
-//! Sums, products, truth over dimensions, norms. Extrema are in `extrema`, means and the like in `statistics`.
+//! Sums, products, truth along dimensions, and norms. `extrema` has the extrema, and `statistics` the means and the
+//! like.
 //!
-//! In: an array, dimensions, flags. Out: the array with these dimensions reduced to one element. What lies on the
-//! runtime is reduced there.
+//! In: an array, dimensions, flags. Out: the array with these dimensions reduced to one element. Arrays on the runtime
+//! are reduced there.
 
 use super::field::{Field, Ordered, as_float, float_data, widened};
 use super::lanes::{Lanes, joined};
@@ -41,11 +42,11 @@ pub static ROWS: &[Builtin] = &[
     row("vecnorm", 1, 3, 1, "vecnorm (x, p, dim)", "The norms of the vectors along a dimension.", vecnorm),
 ];
 
-/// What follows the array in a reduction's arguments.
+/// The arguments of a reduction behind the array.
 pub struct Flags {
-    /// Over which dimensions.
+    /// The dimensions to reduce.
     pub over: Over,
-    /// Skip NaN.
+    /// Whether NaN is skipped.
     pub omit_nan: bool,
     /// `'native'`.
     pub native: bool,
@@ -53,10 +54,11 @@ pub struct Flags {
     pub double: bool,
 }
 
-/// Reads dimension and words; `dim_message` words the complaint about a dimension, `word_message` about a word.
+/// Reads the dimension and the words. `dim_message` makes the message for a wrong dimension, `word_message` for a wrong
+/// word.
 ///
 /// # Errors
-/// Words and dimensions that are none.
+/// Wrong words and dimensions.
 pub fn flags(
     env: &Env,
     name: &str,
@@ -87,7 +89,7 @@ pub fn flags(
     Ok(flags)
 }
 
-/// The name of a class in complaints about types.
+/// Returns the name of a class in messages about types.
 pub fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Cell(_) => "cell",
@@ -98,7 +100,7 @@ pub fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Refuses what has no elements to compute with.
+/// Returns an error for values without elements to compute with.
 ///
 /// # Errors
 /// `sum: wrong type argument 'cell'`.
@@ -111,7 +113,7 @@ pub fn check_array(name: &str, value: &Value) -> Flow<()> {
     }
 }
 
-/// An array on the runtime that has elements; empty ones are known without asking.
+/// Returns an array on the runtime that has elements; empty arrays are known without asking.
 pub fn on_runtime(value: &Value) -> Option<&Lazy> {
     match value {
         Value::Lazy(l) if l.dims.elements() > 0 => Some(l),
@@ -119,10 +121,11 @@ pub fn on_runtime(value: &Value) -> Option<&Lazy> {
     }
 }
 
-/// The host array, also of an empty array on the runtime.
+/// Returns the host array, even for an empty array on the runtime.
 ///
 /// # Errors
-/// The need of it; that nothing holds what is made of an array without elements whose other extents are enormous.
+/// The need for it; or an error that no memory holds the result for an array without elements whose other extents are
+/// enormous.
 pub fn hosted(env: &Env, value: &Value) -> Flow<Arc<Tensor>> {
     let dims = value.dims();
     if dims.elements() == 0 {
@@ -134,7 +137,8 @@ pub fn hosted(env: &Env, value: &Value) -> Flow<Arc<Tensor>> {
     }
 }
 
-/// The dimensions of a reduction that has a value for nothing: over 0×0 it is one element, unless a dimension is named.
+/// Returns the dimensions of a reduction that has a value for empty arrays: a 0×0 array gives one element, unless a
+/// dimension is named.
 pub fn dims_or_all(over: &Over, dims: &Dims) -> Vec<usize> {
     match over {
         Over::Default if dims[..] == [0, 0] => vec![0, 1],
@@ -183,7 +187,7 @@ fn sums(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Value> 
     if let Value::Num(v) = x
         && args.len() == 1
     {
-        // A sum begins with 0, so that of -0 is 0.
+        // A sum begins with 0, so the sum of -0 is 0.
         return Ok(Value::Num(match name {
             "sumsq" => v * v,
             "sum" => v + 0.0,
@@ -230,7 +234,7 @@ fn float_sums<T: Field>(v: &[T], lanes: Lanes, name: &str, omit_nan: bool) -> Ve
     }
 }
 
-/// Sums and products in an integer class, saturating at each step.
+/// Computes sums and products in an integer class, which saturate at each step.
 fn native(data: &Data, lanes: Lanes, name: &str) -> Data {
     macro_rules! integers {
         ($($variant:ident: $t:ty),*) => {
@@ -247,7 +251,8 @@ fn native(data: &Data, lanes: Lanes, name: &str) -> Data {
     integers!(I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64)
 }
 
-/// Sums begin with 0, so that of -0 alone is 0; a reduction of single elements is none on the runtime.
+/// Makes a sum on the runtime begin with 0, so that the sum of -0 alone is 0. The runtime does not reduce dimensions of
+/// extent 1.
 pub fn from_zero(sum: Array, l: &Lazy, over: &[usize]) -> Array {
     let alone = over.iter().all(|&d| l.dims.extent(d) == 1);
     if alone && l.class.is_float() { sum + 0.0 } else { sum }
@@ -330,7 +335,7 @@ fn truths(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Outco
     let dims = dims_or_all(&over, &x.dims());
     let is_any = name == "any";
     if let Some(l) = on_runtime(x) {
-        // NaN counts for neither.
+        // NaN counts neither as true nor as false.
         let truth = if is_any { l.array.nan_any(Along(&dims)) } else { l.array.all(Along(&dims)) };
         return Ok(record(truth, Class::Logical, &[x])?.into());
     }
@@ -381,7 +386,7 @@ fn dot(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let shape = if vectors { Dims::new(&[x.len(), 1]) } else { x.dims() };
     let dims = dims_or_all(&over, &shape);
     if x.class().is_integer() || y.class().is_integer() {
-        // Products of integers saturate in their class, and are summed as any integers.
+        // Products of integers saturate in their class, and are summed like other integers.
         let fit = |v: &Value| {
             if vectors { crate::builtins::arrays::shape::reshaped(v, shape.clone()) } else { Ok(v.clone()) }
         };
@@ -428,7 +433,7 @@ fn dot(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(out, data)).into())
 }
 
-/// Two data of one float variant: complex if either is, single if either is.
+/// Converts two data to a common float variant: complex if either is complex, and single if either is single.
 fn in_common(a: &Data, b: &Data, dims: Dims) -> (Tensor, Tensor) {
     let single = a.class() == Class::Single || b.class() == Class::Single;
     let complex = a.is_complex() || b.is_complex();
@@ -442,7 +447,7 @@ fn in_common(a: &Data, b: &Data, dims: Dims) -> (Tensor, Tensor) {
     (Tensor::new(dims.clone(), convert(a)), Tensor::new(dims, convert(b)))
 }
 
-/// Which norm.
+/// The kinds of norms.
 #[derive(Clone, Copy, PartialEq)]
 enum Norm {
     P(f64),
@@ -465,12 +470,12 @@ fn norm_kind(env: &Env, value: Option<&Value>) -> Flow<Norm> {
     Ok(Norm::P(args::number(env, "norm", value)?))
 }
 
-/// What was computed of all of these, or along dimensions; NaN where one of them is none.
+/// Returns a value computed from all of these elements, or along dimensions; NaN if one of the elements is NaN.
 fn nan_or(array: &Array, dims: &[usize], computed: Array) -> Array {
     array.isnan().any(Along(dims)).select(f64::NAN, computed)
 }
 
-/// The greatest of sums along a dimension.
+/// Returns the greatest of the sums along a dimension.
 fn greatest(sums: &Array) -> Array {
     nan_or(sums, &[0, 1], sums.max_over(..))
 }
@@ -550,7 +555,7 @@ fn magnitude(data: &Data, i: usize) -> f64 {
     }
 }
 
-/// The p-norm of these sizes (none negative).
+/// Returns the p-norm of these magnitudes.
 pub fn vector_norm(sizes: &[f64], p: f64) -> f64 {
     let has_nan = sizes.iter().any(|x| x.is_nan());
     if p == f64::INFINITY {
@@ -568,7 +573,7 @@ pub fn vector_norm(sizes: &[f64], p: f64) -> f64 {
     match p > 0.0 {
         _ if has_nan => f64::NAN,
         true => scaled_norm(sizes, p),
-        // The least counts most, and a zero alone.
+        // Here the least magnitude counts most, and a zero decides alone.
         false => {
             let least = sizes.iter().copied().fold(f64::INFINITY, f64::min);
             if least == 0.0 || least.is_infinite() {
@@ -580,7 +585,7 @@ pub fn vector_norm(sizes: &[f64], p: f64) -> f64 {
     }
 }
 
-/// The p-norm of sizes, scaled by the greatest where powers could overflow or vanish.
+/// Returns the p-norm of magnitudes, scaled by the greatest one if powers could overflow or vanish.
 fn scaled_norm(sizes: &[f64], p: f64) -> f64 {
     let greatest = sizes.iter().copied().fold(0.0, f64::max);
     if greatest == 0.0 || greatest.is_infinite() {
@@ -594,7 +599,7 @@ fn scaled_norm(sizes: &[f64], p: f64) -> f64 {
     greatest * if p == 2.0 { sum.sqrt() } else { libm::pow(sum, 1.0 / p) }
 }
 
-/// The Euclidean norm of all elements.
+/// Returns the Euclidean norm of all elements.
 fn euclidean(data: &Data) -> f64 {
     let nan = (0..data.len()).any(|i| magnitude(data, i).is_nan());
     let parts = |of: &mut dyn Iterator<Item = f64>| of.map(f64::abs).collect::<Vec<f64>>();
@@ -611,14 +616,14 @@ fn recorded_norm(array: &Array, p: f64, dims: &[usize]) -> Option<Array> {
     Some(match p {
         2.0 => array.norm(Along(dims)),
         1.0 => array.abs().sum(Along(dims)),
-        // A maximum or minimum would skip NaN.
+        // A maximum or minimum alone would skip NaN.
         _ if p == f64::INFINITY => nan_or(array, dims, array.abs().max_over(Along(dims))),
         _ if p == f64::NEG_INFINITY => nan_or(array, dims, array.abs().min_over(Along(dims))),
         _ => return None,
     })
 }
 
-/// The array with its integers as doubles: a norm is no integer.
+/// Converts an array of integers to doubles, since a norm is no integer.
 fn as_floats(x: &Lazy) -> Array {
     if x.class.is_float() { x.array.clone() } else { x.array.cast::<f64>() }
 }

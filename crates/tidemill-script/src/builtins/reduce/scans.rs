@@ -1,7 +1,7 @@
 //! Running sums, products and extrema; differences of neighbours.
 //!
-//! In: an array, a dimension, flags. Out: an array of the same shape (differences are shorter), in its class; char and
-//! logical sums are double. What lies on the runtime is scanned there.
+//! In: an array, a dimension, flags. Out: an array of the same shape (differences are shorter) and class; sums of char
+//! and logical arrays are double. Arrays on the runtime are scanned there.
 
 use super::field::{Field, Ordered, as_float, float_data};
 use super::lanes::Lanes;
@@ -39,7 +39,7 @@ fn scan(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usize,
     let x = &args[0];
     check_array(name, x)?;
     let sums = matches!(op, ScanOp::Sum | ScanOp::Prod);
-    // Sums include NaN, extrema do not.
+    // By default, sums include NaN and extrema do not.
     let (mut omit_nan, mut reverse, mut dim) = (!sums, false, None);
     for (at, arg) in args[1..].iter().enumerate() {
         if arg.as_bytes().is_some_and(|b| !b.is_empty()) {
@@ -53,7 +53,7 @@ fn scan(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usize,
                 return fail!("{name}: unrecognized string argument");
             }
         } else if at > 0 {
-            // A dimension stands right behind the array.
+            // A dimension must come directly behind the array.
             return fail_id!("Octave:invalid-fun-call", "Invalid call to {name}");
         } else if !arg.is_empty() {
             dim = Some(args::dim(env, arg, |d| match sums {
@@ -122,8 +122,8 @@ fn running_sums(data: &Data, class: Class, lanes: Lanes, sum: bool, omit_nan: bo
     integers!(I8: i8, I16: i16, I32: i32, I64: i64, U8: u8, U16: u16, U32: u32, U64: u64)
 }
 
-/// Running sums of floats, with the digits of doubles and what additions lost; before the first element that counts they
-/// are 0.
+/// Returns running sums of floats, computed with the digits of doubles and the errors of the additions. Before the
+/// first element that counts they are 0.
 fn running_floats<T: Field>(v: &[T], lanes: Lanes, reverse: bool, skip: impl Fn(T) -> bool) -> Vec<T> {
     let mut out = v.to_vec();
     for lane in 0..lanes.count {
@@ -136,7 +136,7 @@ fn running_floats<T: Field>(v: &[T], lanes: Lanes, reverse: bool, skip: impl Fn(
                         sums[0].add(re);
                         sums[1].add(im);
                     }
-                    // The first stands alone, so that -0 stays what it is.
+                    // The first element is not added to 0, so that -0 keeps its sign.
                     None => sums = Some([Running::begun(re), Running::begun(im)]),
                 }
             }
@@ -150,7 +150,7 @@ fn running_floats<T: Field>(v: &[T], lanes: Lanes, reverse: bool, skip: impl Fn(
     out
 }
 
-/// Running sums; before the first element that counts they are `nothing`.
+/// Returns running sums; before the first element that counts they are `nothing`.
 fn running<T: Copy>(
     v: &[T],
     lanes: Lanes,
@@ -164,7 +164,7 @@ fn running<T: Copy>(
         let mut sum = None;
         let mut step = |p: usize| {
             if !skip(v[p]) {
-                // The first stands alone, so that -0 stays what it is.
+                // The first element is not added to 0, so that -0 keeps its sign.
                 sum = Some(sum.map_or(v[p], |sum| add(sum, v[p])));
             }
             out[p] = sum.unwrap_or(nothing);
@@ -177,7 +177,7 @@ fn running<T: Copy>(
     out
 }
 
-/// The best so far of each lane, and where (from 1) it is; before the first number, NaN at 1.
+/// Returns the extremum so far in each lane, and its position (from 1); before the first number, NaN at 1.
 fn running_extrema<T: Ordered>(
     v: &[T],
     lanes: Lanes,
@@ -252,7 +252,7 @@ fn diff(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let dims = value.dims();
         let d = match dim {
             Some(d) => d,
-            // Of one element there are no differences at all.
+            // A single element has no differences.
             None if value.len() == 1 => {
                 value = Value::tensor(Tensor::zeros(value.class(), Dims::zero()));
                 break;
@@ -260,7 +260,7 @@ fn diff(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             None => dims.first_non_singleton(),
         };
         if dims.extent(d) == 0 {
-            // Nothing comes of it, however often.
+            // Further differences stay empty.
             break;
         }
         value = differences(&value, d)?;

@@ -1,7 +1,7 @@
 //! Means, medians, modes, variances, quantiles.
 //!
 //! In: an array, dimensions, weights, flags. Out: floats (medians and modes keep the class). Variances are computed
-//! about the mean. What lies on the runtime stays there, but for modes, weights and quantiles.
+//! about the mean. Arrays on the runtime stay there, except for modes, weights and quantiles.
 
 use super::field::{Field, Ordered, as_float, float_data, widened};
 use super::lanes::{Lanes, joined};
@@ -55,7 +55,7 @@ fn stat_flags(env: &Env, name: &str, args: &[Value]) -> Flow<Flags> {
     )
 }
 
-/// The geometric mean (`g`) by logarithms, the harmonic one (`h`) by reciprocals.
+/// Computes the geometric mean (`g`) by logarithms, and the harmonic mean (`h`) by reciprocals.
 fn other_mean(interp: &mut Interp, mut args: Vec<Value>, kind: &str) -> Flow<Outcome> {
     let one = Value::Num(1.0);
     let over = |i: &mut Interp, x: &Value| ops::binary(&mut i.env, BinaryOp::Div, &one, x);
@@ -147,7 +147,7 @@ fn mean_square(interp: &mut Interp, args: &[Value], root: bool) -> Flow<Outcome>
     Ok(Value::tensor(Tensor::new(out, data)).into())
 }
 
-/// Means of squared magnitudes, or their roots.
+/// Returns the means of squared magnitudes, or their roots.
 fn mean_squares<T: Field>(v: &[T], lanes: Lanes, omit_nan: bool, root: bool) -> Vec<T> {
     each_lane(v, lanes, |lane| {
         let mut n = 0usize;
@@ -157,7 +157,7 @@ fn mean_squares<T: Field>(v: &[T], lanes: Lanes, omit_nan: bool, root: bool) -> 
     })
 }
 
-/// The runtime's array with these dimensions joined into the first, and the shape of a reduction's result.
+/// Returns the runtime's array with these dimensions joined into the first, and the shape of a reduction's result.
 pub fn joined_array(l: &Lazy, over: &[usize]) -> (Array, Vec<usize>) {
     let rank = l.dims.len();
     let mut out = l.dims.to_vec();
@@ -193,7 +193,7 @@ fn median(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             _ => {
                 let (a, b) = (at(n / 2 - 1), at(n / 2));
                 let mean = (&a + &b) * 0.5;
-                // The mean of two equal infinities is their value; NaN, sorted last, makes all NaN.
+                // The mean of two equal infinities is that infinity. NaN is sorted last, and makes the result NaN.
                 a.eq_to(&b).select(a.eq_to(0.0).select(0.0, &a), &mean)
             }
         };
@@ -219,17 +219,17 @@ fn median(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
             Data::F64(middle).converted(class)
         }
     };
-    // Integers and truth values have no NaN: of nothing, the answer is a double.
+    // Integers and truth values have no NaN, so an empty lane gives a double.
     let data = if lanes.len == 0 && !class.is_float() { Data::F64(vec![f64::NAN; lanes.count]) } else { data };
     Ok(Value::tensor(Tensor::new(out, data)).into())
 }
 
 fn half<T: Field>(a: T, b: T) -> T {
-    // Of two zeros the mean has no sign.
+    // The mean of two zeros has no sign.
     if a == b { T::ZERO + a } else { (a + b) / T::of(2.0) }
 }
 
-/// Half of a sum, away from zero where it is no integer.
+/// Returns half of a sum, rounded away from zero.
 fn rounded_half(sum: i128) -> i128 {
     (sum + sum.signum() * (sum % 2).abs()) / 2
 }
@@ -257,7 +257,7 @@ fn medians<T: Ordered>(v: &[T], lanes: Lanes, omit_nan: bool, nothing: T, betwee
     })
 }
 
-/// The order of two numbers.
+/// Compares two numbers.
 pub fn order<T: Ordered>(a: &T, b: &T) -> std::cmp::Ordering {
     if a.before(*b) {
         std::cmp::Ordering::Less
@@ -277,7 +277,8 @@ fn mode(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let host = hosted(env, x)?;
     let (t, d, out) = joined(&host, &dims);
     let lanes = Lanes::new(&t.dims, d);
-    // Of each lane: how often, and where its most frequent elements lie, least first.
+    // For each lane: the greatest frequency, and the positions of the elements with this frequency, least element
+    // first.
     let found: Vec<(usize, Vec<usize>)> =
         each_data!(&*t.data, v => (0..lanes.count).map(|n| most_frequent(v, lanes, n)).collect());
     let modes = if lanes.len == 0 {
@@ -373,13 +374,13 @@ fn spread(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usiz
     let floats = as_float(&t.data);
     let root = name == "std";
     let variance = float_data!(&*floats, v => variances(v, lanes, ddof, weights.as_deref(), flags.omit_nan, root).0);
-    // Squares of magnitudes are real, also where they are NaN.
+    // Variances are real, even if they are NaN.
     let variance = match variance {
         Data::C64(v) => Data::F64(v.iter().map(|z| z.re).collect()),
         Data::C32(v) => Data::F32(v.iter().map(|z| z.re).collect()),
         data => data,
     };
-    // Of nothing it is a double, as Octave has it.
+    // For empty arrays it is a double, as in Octave.
     let variance = if t.is_empty() { variance.converted(Class::Double) } else { variance };
     let mut outs = vec![Value::tensor(Tensor::new(out.clone(), variance))];
     if nargout > 1 {
@@ -389,7 +390,7 @@ fn spread(interp: &mut Interp, name: &'static str, args: &[Value], nargout: usiz
     Ok(outs.into())
 }
 
-/// Variances (or their roots) and means of lanes.
+/// Returns the variances (or their roots) and the means of lanes.
 fn variances<T: Field>(
     v: &[T],
     lanes: Lanes,
@@ -399,7 +400,7 @@ fn variances<T: Field>(
     root: bool,
 ) -> (Vec<T>, Vec<T>) {
     let each = (0..lanes.count).map(|lane| {
-        // Values and weights.
+        // These are the values and weights.
         let kept: Vec<(T::Wide, T::Wide)> = lanes
             .positions(lane)
             .enumerate()
@@ -413,12 +414,12 @@ fn variances<T: Field>(
             None => T::Wide::of(n as f64),
         };
         let mean = total(kept.iter().map(|(x, w)| *w * *x)) / weight;
-        // From the first value on, so that equal values have no variance at all.
+        // Values are taken relative to the first one, so that equal values have a variance of exactly zero.
         let first = kept.first().map_or(mean, |(x, _)| *x);
         let centre = first + total(kept.iter().map(|(x, w)| *w * (*x - first))) / weight;
         let centre = if centre.is_nan() { mean } else { centre };
         let squares = total(kept.iter().map(|(x, w)| *w * (*x - centre).abs_squared()));
-        // The centre is rounded: what that puts into all squares is taken out again.
+        // The centre is rounded. This removes the error that the rounding puts into all squares.
         let off = total(kept.iter().map(|(x, w)| *w * (*x - centre)));
         let extra = off.abs_squared() / weight;
         let sum = if extra.magnitude() < squares.magnitude() {
@@ -430,7 +431,7 @@ fn variances<T: Field>(
         };
         let spread = match weights {
             Some(_) => sum / weight,
-            // Of one element the divisor is 1, so that its variance is 0.
+            // For one element the divisor is 1, so that its variance is 0.
             None if n > 0 => sum.over((n as f64 - ddof as f64).max(1.0)),
             None => T::Wide::of(f64::NAN),
         };
@@ -439,7 +440,7 @@ fn variances<T: Field>(
     each.unzip()
 }
 
-/// The quantile `p` of sorted numbers, by one of the nine methods of Hyndman and Fan ("Sample quantiles in
+/// Returns the quantile `p` of sorted numbers, by one of the nine methods of Hyndman and Fan ("Sample quantiles in
 /// statistical packages", 1996).
 fn quantile_of(sorted: &[f64], p: f64, method: u8, single: bool) -> f64 {
     let n = sorted.len() as f64;
@@ -455,7 +456,7 @@ fn quantile_of(sorted: &[f64], p: f64, method: u8, single: bool) -> f64 {
         2 => return (at((n * p).ceil()) + at((n * p + 1.0).floor())) / 2.0,
         3 => {
             let (low, x) = ((n * p - 0.5).floor(), n * p - 0.5);
-            // Of two that are equally near, the even one.
+            // If two positions are equally near, the even one is taken.
             return if x == low && low % 2.0 == 0.0 { at(low) } else { at((n * p).round_ties_even()) };
         }
         4 => n * p,
@@ -516,7 +517,7 @@ fn quantiles(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Ou
             data[place] = Complex64::new(of(&re), if im.is_empty() { 0.0 } else { of(&im) });
         }
     }
-    // The quantiles of a vector lie as P does.
+    // The quantiles of a vector have the orientation of P.
     if host.dims.is_vector() && d == host.dims.first_non_singleton() {
         let row = args.get(1).is_none_or(|p| p.is_empty() || p.dims().rows() == 1);
         out = if row { Dims::new(&[1, p.len()]) } else { Dims::new(&[p.len(), 1]) };
@@ -528,8 +529,8 @@ fn quantiles(interp: &mut Interp, name: &'static str, args: &[Value]) -> Flow<Ou
     Ok(Value::tensor(Tensor::new(out, data)).into())
 }
 
-/// The elements at these places that are numbers, in order: their real parts, and their imaginary ones if there are
-/// any.
+/// Returns the numbers among the elements at these positions, sorted: their real parts, and the imaginary ones if there
+/// are any.
 fn sorted(host: &Tensor, places: impl Iterator<Item = usize>) -> (Vec<f64>, Vec<f64>) {
     if !host.data.is_complex() {
         let mut sorted: Vec<f64> = places.map(|i| host.data.f64_at(i)).filter(|x| !x.is_nan()).collect();

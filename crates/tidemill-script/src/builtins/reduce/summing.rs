@@ -1,30 +1,31 @@
-//! Sums of host arrays: pairwise, and of singles in double.
+//! Sums of host arrays: pairwise; sums of singles are computed in double.
 //!
-//! In: numbers one after the other. Out: their sum, or the sums up to each.
+//! In: a sequence of numbers. Out: their sum, or all partial sums.
 //!
 //! Must hold:
 //! - An element of a sum of n numbers passes through at most `8 + 2 log2 n` additions (`docs/accuracy.md`).
-//! - Up to [`RUN`] doubles are added one after the other, as the language's users expect of short sums.
+//! - Up to [`RUN`] doubles are added one after the other, as users of the language expect for short sums.
 
 use super::field::Field;
 use smallvec::SmallVec;
 
-/// So many numbers are added one after the other; their sums are added in pairs.
+/// The number of numbers that are added one after the other. The sums of such runs are added pairwise.
 const RUN: usize = 16;
 
-/// A sum that grows, in the wide form of its numbers.
+/// A growing sum, in the wide form of its numbers.
 pub struct Adder<T: Field> {
-    /// The sum of the numbers since the last full run, and how many they are.
+    /// The sum of the numbers since the last full run, and their count.
     run: T,
     count: usize,
-    /// Full runs so far.
+    /// The number of full runs.
     runs: usize,
-    /// Sums of full runs. Each covers as many runs as one of the powers of two that `runs` consists of, the greatest first.
+    /// Sums of full runs. Each covers as many runs as one of the powers of two in the binary form of `runs`, the
+    /// greatest first.
     sums: SmallVec<[T; 8]>,
 }
 
 impl<T: Field> Adder<T> {
-    /// The sum of nothing.
+    /// Makes an empty sum.
     pub fn new() -> Adder<T> {
         Adder { run: T::ZERO, count: 0, runs: 0, sums: SmallVec::new() }
     }
@@ -49,7 +50,7 @@ impl<T: Field> Adder<T> {
         self.count = 0;
     }
 
-    /// The sum of all numbers so far.
+    /// Returns the sum of all numbers so far.
     pub fn total(&self) -> T {
         let mut later = self.sums.iter().rev();
         let last = if self.count == 0 { later.next().copied().unwrap_or(T::ZERO) } else { self.run };
@@ -57,19 +58,19 @@ impl<T: Field> Adder<T> {
     }
 }
 
-/// The sum of numbers; 0 of nothing.
+/// Returns the sum of numbers; 0 for none.
 pub fn total<T: Field>(numbers: impl Iterator<Item = T>) -> T {
     let mut adder = Adder::new();
     numbers.for_each(|x| adder.add(x));
     adder.total()
 }
 
-/// The sum of numbers, in their wide form.
+/// Returns the sum of numbers in their wide form.
 pub fn wide_total<T: Field>(numbers: impl Iterator<Item = T>) -> T::Wide {
     total(numbers.map(T::wide))
 }
 
-/// A running sum of doubles, with what its additions lost (Knuth's exact error of an addition).
+/// A running sum of doubles, with the errors of its additions (Knuth's exact error of an addition).
 #[derive(Clone, Copy, Default)]
 pub struct Running {
     sum: f64,
@@ -78,7 +79,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// A running sum that has seen its first number: a sum of negative zeros is one.
+    /// Makes a running sum that begins with its first number, so that a sum of negative zeros is -0.
     pub fn begun(first: f64) -> Running {
         Running { sum: first, lost: 0.0, count: 1 }
     }
@@ -98,7 +99,7 @@ impl Running {
     #[inline]
     pub fn value(&self) -> f64 {
         let both = self.sum + self.lost;
-        // Beyond the range nothing is known to be lost.
+        // Beyond the range of doubles the error is not known.
         if self.count <= RUN || self.lost == 0.0 || both.is_nan() { self.sum } else { both }
     }
 }
@@ -126,7 +127,7 @@ mod tests {
         (0..1_000_000).for_each(|_| {
             sum.add(0.1);
         });
-        // One after the other, they make 100000.00000133288.
+        // Plain addition would give 100000.00000133288.
         assert_eq!(sum.value(), 100_000.0);
         let mut beyond = Running::begun(f64::MAX);
         (0..40).for_each(|_| {

@@ -1,7 +1,7 @@
 //! Convolutions of matrices.
 //!
-//! In: two matrices, or a matrix and the column and row whose product the other is. Out: the whole convolution or a
-//! part of it. Beside a GPU, large matrices stay on the runtime: a sum of shifted products, which fuse.
+//! In: two matrices, or a matrix, and the column and row whose product is the other matrix. Out: the whole convolution,
+//! or a part of it. With a GPU, large matrices stay on the runtime, as a sum of shifted products, which fuse.
 
 use crate::builtins::linear::factors::{complex_value, real, value_of};
 use crate::builtins::record::{is_big, lift, record};
@@ -24,17 +24,17 @@ pub static ROWS: &[Builtin] = &[row(
     conv2,
 )];
 
-/// How many elements a kernel has at most whose products are recorded one by one.
+/// The most elements of a kernel whose products are recorded one by one.
 const KERNEL_MAX: usize = 256;
 
-/// Which part of a convolution.
+/// The part of a convolution.
 #[derive(Clone, Copy)]
 enum Part {
     /// All of it.
     Full,
-    /// The middle, as large as the first matrix.
+    /// The middle, which is as large as the first matrix.
     Same,
-    /// What no element beyond the edge has part in.
+    /// The elements that do not depend on zeros beyond the edge.
     Valid,
 }
 
@@ -48,7 +48,8 @@ impl Part {
         }
     }
 
-    /// Along a dimension of `a` and `b` elements: from where on in the whole convolution, and how much.
+    /// For a dimension of `a` and `b` elements: returns the beginning of the part in the whole convolution, and its
+    /// extent.
     fn along(self, a: usize, b: usize) -> (usize, usize) {
         match self {
             Part::Full => (0, a + b - 1),
@@ -81,7 +82,7 @@ fn conv2(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     })
 }
 
-/// A vector as a row or a column.
+/// Returns a vector as a row or a column.
 fn seen_as(env: &Env, vector: &Value, dims: fn(usize) -> [usize; 2]) -> Flow<Value> {
     let host = env.host(vector)?;
     Ok(Value::tensor(Tensor::new(Dims::new(&dims(host.len())), (*host.data).clone())))
@@ -117,9 +118,9 @@ fn convolution(env: &Env, a: &Value, b: &Value, part: Part) -> Flow<Value> {
     Ok(complex_value(&out, class))
 }
 
-/// The convolution of a large matrix with a small one, on the runtime: a sum of as many shifted matrices as the small
-/// one has elements. `None` for others, where zeros beyond the edge would meet what is not finite, and without a GPU that
-/// has the dtype: a loop over columns takes a fifth of the time there.
+/// Records the convolution of a large matrix with a small one on the runtime: a sum of as many shifted matrices as the
+/// small one has elements. `None` if zeros beyond the edge would meet numbers that are not finite, or if there is no
+/// GPU that has the dtype, since without one a loop over columns takes a fifth of the time.
 fn recorded(env: &Env, a: &Value, b: &Value, class: Class, part: Part) -> Flow<Option<Value>> {
     let (da, db) = (a.dims(), b.dims());
     let ((top, rows), (left, columns)) = (part.along(da.rows(), db.rows()), part.along(da.columns(), db.columns()));
@@ -129,7 +130,7 @@ fn recorded(env: &Env, a: &Value, b: &Value, class: Class, part: Part) -> Flow<O
     if !is_large || !is_float || db.elements() > KERNEL_MAX || rows * columns == 0 {
         return Ok(None);
     }
-    // Asked for last: it opens the GPU.
+    // This is checked last, since it opens the GPU.
     if !env.session.devices().iter().any(|device| device.is_accelerator() && device.has(dtype)) {
         return Ok(None);
     }
@@ -137,7 +138,7 @@ fn recorded(env: &Env, a: &Value, b: &Value, class: Class, part: Part) -> Flow<O
     let by = kernel.data.to_f64();
     let Some(array) = lift(env, a)?.filter(|_| by.iter().all(|x| x.is_finite())) else { return Ok(None) };
     let array = if array.dtype()? == dtype { array } else { array.cast_to(dtype) };
-    // Zeros around it, as many as its shifts reach.
+    // The zeros around the matrix are as wide as the shifts reach.
     let (above, before) = (db.rows() - 1 - top, db.columns() - 1 - left);
     let (height, width) = (rows + db.rows() - 1, columns + db.columns() - 1);
     let wide = if [height, width] == [da.rows(), da.columns()] {
@@ -159,14 +160,14 @@ fn recorded(env: &Env, a: &Value, b: &Value, class: Class, part: Part) -> Flow<O
     sum.map(|sum| record(sum, class, &[a, b])).transpose()
 }
 
-/// The convolution of two matrices, or a part of it.
+/// Returns the convolution of two matrices, or a part of it.
 fn convolved(a: &Mat<f64>, b: &Mat<f64>, part: Part) -> Mat<f64> {
     let ((top, rows), (left, columns)) = (part.along(a.nrows(), b.nrows()), part.along(a.ncols(), b.ncols()));
     part_of_convolution(a, b, (top, left), (rows, columns))
 }
 
-/// So many rows and columns of a convolution from this place on. Column by column: a multiple of one of `a` for each
-/// element of `b`, whose order every sum has.
+/// Returns some rows and columns of a convolution, from this place on. It works column by column, and adds a multiple
+/// of one of `a`'s columns for each element of `b`, in the order of `b`'s elements.
 fn part_of_convolution(
     a: &Mat<f64>,
     b: &Mat<f64>,

@@ -1,7 +1,7 @@
-//! `polyfit` and `polyval`: polynomials that fit best by least squares, and their values.
+//! `polyfit` and `polyval`: polynomials fitted by least squares, and their values.
 //!
-//! In: points, and a degree or a mask of coefficients. Out: coefficients, the highest first, what `polyval` needs to
-//! say how far off its values may be, and those values.
+//! In: points, and a degree or a mask of coefficients. Out: coefficients, the highest first; the data with which
+//! `polyval` estimates the errors of values; and values.
 
 use super::polynomials::{any_single, complexes_as, polynomial, reals_as};
 use crate::builtins::Outcome;
@@ -32,7 +32,7 @@ pub(super) fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Fl
     if used.is_empty() && nargout < 2 {
         return Ok(Value::row(vec![0.0; n + 1]).into());
     }
-    // A matrix with a column for each coefficient, also for those that are not looked for.
+    // This matrix has a column for each coefficient, even for those that are not fitted.
     let spread = |m: &Mat<f64>| {
         Mat::from_fn(m.nrows(), n + 1, |i, j| used.iter().position(|&u| u == j).map_or(0.0, |j| m[(i, j)]))
     };
@@ -47,7 +47,7 @@ pub(super) fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Fl
     let a = Mat::from_fn(x.len(), used.len(), |i, j| at[i].powi((n - used[j]) as i32));
     let factors = a.qr();
     if y.data.is_complex() {
-        // What is fitted is linear: the real and the imaginary parts are fitted on their own.
+        // The fit is linear, so the real and the imaginary parts are fitted separately.
         let part = |z: Complex64, j: usize| if j == 0 { z.re } else { z.im };
         let p = factors.solve_lstsq(&Mat::from_fn(y.len(), 2, |i, j| part(y.data.c64_at(i), j)));
         let mut all = vec![Complex64::ZERO; n + 1];
@@ -82,8 +82,8 @@ pub(super) fn polyfit(interp: &mut Interp, args: &[Value], nargout: usize) -> Fl
     Ok(out.into())
 }
 
-/// Which coefficients `polyfit` looks for, the highest first: all up to a degree, or those of a mask; no more than there
-/// are points.
+/// Returns which coefficients `polyfit` fits, the highest first: all up to a degree, or those of a mask; at most as
+/// many as there are points.
 fn degrees(env: &Env, value: &Value, points: usize) -> Flow<Vec<bool>> {
     let mut kept = match value.class() {
         Class::Logical => env.host(value)?.data.to_f64().iter().map(|x| *x != 0.0).collect(),
@@ -109,7 +109,7 @@ fn degrees(env: &Env, value: &Value, points: usize) -> Flow<Vec<bool>> {
     }
 }
 
-/// How far off the values at these places may be, by what `polyfit` told about its fit.
+/// Returns the possible errors of the values at these places, from the data that `polyfit` returned about its fit.
 fn uncertainty(env: &Env, s: &Value, x: &[f64], degree: usize) -> Flow<Vec<f64>> {
     let field = |name: &str| match s {
         Value::Struct(s) if s.len() == 1 => s.get(name).cloned(),
@@ -125,7 +125,7 @@ fn uncertainty(env: &Env, s: &Value, x: &[f64], degree: usize) -> Flow<Vec<f64>>
     }
     let scale = number(env, "polyval", &normr)? / number(env, "polyval", &df)?.sqrt();
     let at = |x: f64| {
-        // The row of powers over R, from the left.
+        // This is the row of powers, divided by R from the right.
         let mut row = vec![0.0; n];
         for j in 0..n {
             let rest: f64 = (0..j).map(|i| row[i] * r.data.f64_at(j * n + i)).sum();
@@ -157,7 +157,7 @@ pub(super) fn polyval(interp: &mut Interp, args: &[Value], nargout: usize) -> Fl
         let is_real = !x.data.is_complex();
         let at = |i: usize| {
             let x = (x.data.c64_at(i) - shift) / scale;
-            // A real number multiplies each part apart, so that NaN in one stays there.
+            // A real number multiplies each part separately, so that NaN in one part stays there.
             let times = |z: Complex64| if is_real { z * x.re } else { z * x };
             let coefficients = (1..p.len()).map(|k| p.data.c64_at(k));
             let first = if p.is_empty() { Complex64::new(0.0, 0.0) } else { p.data.c64_at(0) };
@@ -168,7 +168,7 @@ pub(super) fn polyval(interp: &mut Interp, args: &[Value], nargout: usize) -> Fl
     let p = p.data.to_f64();
     let at = |i: usize| {
         let x = (x.data.f64_at(i) - shift) / scale;
-        // From the first coefficient on, so that that of a constant is not multiplied by infinity.
+        // The sum begins with the first coefficient, so that a constant's is not multiplied by infinity.
         p.split_first().map_or(0.0, |(first, rest)| rest.iter().fold(*first, |sum, c| sum * x + c))
     };
     let mut out = vec![reals_as(x.dims.clone(), (0..x.len()).map(at).collect(), single)];

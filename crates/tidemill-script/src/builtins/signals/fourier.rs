@@ -26,7 +26,7 @@ pub static ROWS: &[Builtin] = &[
     row("ifftn", 1, 1, 1, "ifftn (x)", "The inverse over all dimensions.", |i, a, _| all("ifftn", i, a, true)),
 ];
 
-/// What is transformed, and whether it is of single precision: sums are of doubles all the same.
+/// The signal to transform, and whether it is single. Sums are computed in doubles in any case.
 struct Signal {
     tensor: Arc<Tensor>,
     single: bool,
@@ -54,7 +54,7 @@ impl Signal {
         Value::tensor(Tensor::new(self.tensor.dims.clone(), data))
     }
 
-    /// The transform along dimension `d` (from 0), of `n` elements: lanes are cut, or padded with zeros.
+    /// Transforms along dimension `d` (from 0) with `n` elements: lanes are cut, or padded with zeros.
     fn transform(self, d: usize, n: usize, inverse: bool) -> Signal {
         let dims = self.dims().with(d, n);
         let (from, to) = (Lanes::new(self.dims(), d), Lanes::new(&dims, d));
@@ -62,7 +62,7 @@ impl Signal {
         let mut values = vec![Complex64::default(); dims.elements()];
         if !values.is_empty() {
             let mut transform = Transform::new(n, inverse);
-            // Lanes that lie one after another are transformed where they are.
+            // Lanes that lie one after another are transformed in place.
             let in_place = to.stride == 1;
             let mut apart = vec![Complex64::default(); if in_place { 0 } else { n }];
             for lane in 0..to.count {
@@ -86,13 +86,13 @@ impl Signal {
     }
 }
 
-/// Complex numbers of single precision.
+/// Converts data to complex numbers of single precision.
 fn singles(data: &Data) -> Vec<Complex32> {
     let narrow = |z: Complex64| Complex32::new(z.re as f32, z.im as f32);
     (0..data.len()).map(|i| narrow(data.c64_at(i))).collect()
 }
 
-/// A lane becomes the elements at these positions, and zeros behind them.
+/// Sets a lane to the elements at these positions, and zeros behind them.
 fn fill(lane: &mut [Complex64], data: &Data, positions: impl ExactSizeIterator<Item = usize>) {
     let n = positions.len().min(lane.len());
     let slots = lane[..n].iter_mut().zip(positions);
@@ -104,14 +104,14 @@ fn fill(lane: &mut [Complex64], data: &Data, positions: impl ExactSizeIterator<I
     lane[n..].fill(Complex64::default());
 }
 
-/// Lanes from this length on are transformed as real where they are real, which takes half of the time.
+/// Real lanes of at least this length are transformed as real, which takes half of the time.
 const LONG: usize = 256;
 
-/// How lanes of one length are transformed.
+/// Transforms lanes of one length.
 struct Transform {
     n: usize,
     inverse: bool,
-    /// Room to compute in.
+    /// Memory for the computation.
     room: Room,
 }
 
@@ -124,11 +124,11 @@ impl Transform {
         self.n >= LONG
     }
 
-    /// A lane of complex numbers, in its place.
+    /// Transforms a lane of complex numbers in place.
     fn run(&mut self, lane: &mut [Complex64]) {
         let real = lane.iter().all(|z| z.im == 0.0);
         if real && self.is_long() {
-            // The real parts move to the front.
+            // The real parts move to the front of the room.
             let (numbers, _) = self.room.of_numbers(lane.len(), 0);
             numbers.iter_mut().zip(&*lane).for_each(|(x, z)| *x = z.re);
             return self.run_room(lane);
@@ -151,7 +151,7 @@ impl Transform {
         }
     }
 
-    /// A long lane of real numbers, and zeros behind them.
+    /// Transforms a long lane of real numbers, with zeros behind them.
     fn run_real(&mut self, lane: &mut [Complex64], from: impl ExactSizeIterator<Item = f64>) {
         let given = from.len().min(self.n);
         let (numbers, _) = self.room.of_numbers(self.n, 0);
@@ -160,7 +160,7 @@ impl Transform {
         self.run_room(lane);
     }
 
-    /// The real numbers at the front of the room.
+    /// Transforms the real numbers at the front of the room.
     fn run_room(&mut self, lane: &mut [Complex64]) {
         let n = self.n;
         let plan = REAL.plan(n, false, |n| RealFftPlanner::new().plan_fft_forward(n));
@@ -170,7 +170,7 @@ impl Transform {
         let done = plan.process_with_scratch(numbers, half, scratch);
         debug_assert!(done.is_ok(), "the lengths fit");
         if self.inverse {
-            // The conjugate of the other direction's.
+            // The result is the conjugate of the other direction's.
             half.iter_mut().for_each(|z| *z = z.conj());
         }
         if symmetric {
@@ -180,7 +180,7 @@ impl Transform {
         make_symmetric(lane);
     }
 
-    /// A long lane whose transform is real.
+    /// Transforms a long lane whose transform is real.
     fn run_symmetric(&mut self, lane: &mut [Complex64]) {
         let n = self.n;
         let plan = SYMMETRIC.plan(n, true, |n| RealFftPlanner::new().plan_fft_inverse(n));
@@ -189,7 +189,7 @@ impl Transform {
         if !self.inverse {
             half.iter_mut().for_each(|z| *z = z.conj());
         }
-        // Of an even number of elements, the middle one is real.
+        // For an even number of elements, the middle one is real.
         half[0].im = 0.0;
         if n.is_multiple_of(2) {
             half[n / 2].im = 0.0;
@@ -208,10 +208,11 @@ impl Transform {
     }
 }
 
-/// Memory that transforms compute in: the system takes as long to give out new pages as they take to be transformed.
+/// Memory in which transforms compute. It is kept, since the system takes as long to provide new pages as the transform
+/// takes.
 struct Room(Vec<Complex64>);
 
-/// How many elements are kept for the next transform.
+/// The most elements that are kept for the next transform.
 const ROOM_MAX: usize = 1 << 21;
 static KEPT_ROOM: Mutex<Vec<Complex64>> = Mutex::new(Vec::new());
 
@@ -220,7 +221,7 @@ impl Room {
         Room(std::mem::take(&mut KEPT_ROOM.lock()))
     }
 
-    /// So many elements, of whatever values; the first are what they were.
+    /// Returns this many elements. The first ones keep their values, and the others have any values.
     fn of(&mut self, len: usize) -> &mut [Complex64] {
         if self.0.len() < len {
             self.0.resize(len, Complex64::default());
@@ -228,7 +229,7 @@ impl Room {
         &mut self.0[..len]
     }
 
-    /// So many real numbers at the front, and so many elements behind them.
+    /// Returns this many real numbers at the front, and this many elements behind them.
     fn of_numbers(&mut self, n: usize, scratch: usize) -> (&mut [f64], &mut [Complex64]) {
         let front = n.div_ceil(2);
         let (numbers, scratch) = self.of(front + scratch).split_at_mut(front);
@@ -247,13 +248,13 @@ impl Drop for Room {
     }
 }
 
-/// Plans of one kind, the one used last first: making one takes longer than a short transform, and as long as a long
-/// one.
+/// The plans of one kind, the last used first. They are kept, since making a plan takes longer than a short transform,
+/// and as long as a long one.
 struct Plans<P: ?Sized>(Mutex<Vec<(usize, bool, Arc<P>)>>);
 
-/// How many elements the plans of a kind have together, at most: they take some 32 bytes each.
+/// The most elements of all plans of a kind together. They take some 32 bytes each.
 const PLANNED_MAX: usize = 1 << 21;
-/// Plans of a kind that are kept.
+/// The most plans of a kind that are kept.
 const PLANS_MAX: usize = 8;
 
 static COMPLEX: Plans<dyn Fft<f64>> = Plans(Mutex::new(Vec::new()));
@@ -261,7 +262,7 @@ static REAL: Plans<dyn RealToComplex<f64>> = Plans(Mutex::new(Vec::new()));
 static SYMMETRIC: Plans<dyn ComplexToReal<f64>> = Plans(Mutex::new(Vec::new()));
 
 impl<P: ?Sized> Plans<P> {
-    /// How a transform of `n` elements is done.
+    /// Returns the plan for a transform of `n` elements.
     fn plan(&self, n: usize, inverse: bool, make: impl FnOnce(usize) -> Arc<P>) -> Arc<P> {
         let known = {
             let mut kept = self.0.lock();
@@ -271,7 +272,7 @@ impl<P: ?Sized> Plans<P> {
                 kept[0].2.clone()
             })
         };
-        // Made outside of the lock: other scripts do not wait for a long one.
+        // The plan is made outside of the lock, so that other scripts do not wait for a long one.
         known.unwrap_or_else(|| {
             let plan = make(n);
             let mut kept = self.0.lock();
@@ -294,7 +295,7 @@ fn is_symmetric(lane: &[Complex64]) -> bool {
     lane[0].im == 0.0 && (1..=n / 2).all(|k| lane[k].re == lane[n - k].re && lane[k].im == -lane[n - k].im)
 }
 
-/// The second half becomes the conjugate of the first.
+/// Sets the second half to the conjugate of the first.
 fn make_symmetric(lane: &mut [Complex64]) {
     let n = lane.len();
     lane[0].im = 0.0;
@@ -302,12 +303,12 @@ fn make_symmetric(lane: &mut [Complex64]) {
         lane[n / 2].im = 0.0;
     }
     let (first, second) = lane.split_at_mut(n / 2 + 1);
-    // The middle one of an even number of elements is its own.
+    // The middle one of an even number of elements is its own conjugate.
     let first = &first[1..n.div_ceil(2)];
     second.iter_mut().zip(first.iter().rev()).for_each(|(z, first)| *z = first.conj());
 }
 
-/// An argument that says how many elements; `None` if it is absent or `[]`.
+/// Reads an argument that gives a number of elements; `None` if it is absent or `[]`.
 fn count(who: &str, env: &Env, value: Option<&Value>) -> Flow<Option<usize>> {
     let Some(value) = value.filter(|v| !v.is_empty()) else { return Ok(None) };
     let n = number(env, who, value)?;
@@ -317,7 +318,7 @@ fn count(who: &str, env: &Env, value: Option<&Value>) -> Flow<Option<usize>> {
     Ok(Some(args::extent(n)?))
 }
 
-/// Refuses a transform that no memory holds.
+/// Returns an error if a transform does not fit into memory.
 fn check(env: &Env, dims: &Dims) -> Flow<()> {
     env.check_host(dims, size_of::<Complex64>())
 }
@@ -366,7 +367,7 @@ fn all(who: &str, interp: &mut Interp, args: &[Value], inverse: bool) -> Flow<Ou
 mod tests {
     use super::*;
 
-    /// Numbers that look random.
+    /// Returns numbers that look random.
     fn numbers(n: usize) -> Vec<f64> {
         (0..n).map(|k| (k as f64 * 12.9898).sin() * 43.5453 % 1.0).collect()
     }
@@ -391,7 +392,7 @@ mod tests {
                 transform.run(&mut found);
                 assert!(far(&real, &expected) < 1e-11 && real == found, "{n} {inverse}");
                 assert!(is_symmetric(&real), "{n} {inverse}");
-                // And back: real numbers, exactly.
+                // The inverse must give real numbers exactly.
                 let mut back = real;
                 Transform::new(n, !inverse).run(&mut back);
                 let given: Vec<Complex64> = x.iter().map(|&x| Complex64::new(x, 0.0)).collect();

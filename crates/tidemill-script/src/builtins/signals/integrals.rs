@@ -9,11 +9,11 @@ use crate::value::{Class, Dims, Tensor, Value};
 use crate::vm::Interp;
 use num_complex::Complex64;
 
-/// What is integrated.
+/// The integrand.
 struct Integrand {
     /// The samples.
     y: std::sync::Arc<Tensor>,
-    /// Their places; `None`: 1 apart.
+    /// The places of the samples; `None` if they are 1 apart.
     x: Option<Vec<f64>>,
     /// The dimension.
     d: usize,
@@ -22,7 +22,7 @@ struct Integrand {
 
 fn integrand(env: &Env, name: &str, args: &[Value]) -> Flow<Integrand> {
     env.host_all(args)?;
-    // A number after samples is the dimension: `trapz (y, 2)`.
+    // A number behind samples is the dimension: `trapz (y, 2)`.
     let (x, y, dim) = match args {
         [y] => (None, y, None),
         [y, dim] if dim.len() == 1 && y.len() != 1 => (None, y, Some(dim)),
@@ -34,7 +34,7 @@ fn integrand(env: &Env, name: &str, args: &[Value]) -> Flow<Integrand> {
         Some(dim) => crate::builtins::args::dim(env, dim, |_| format!("{name}: DIM must be a valid dimension"))?,
         None => y.dims.first_non_singleton(),
     };
-    // A number is the distance between all samples.
+    // A single number is the distance between all samples.
     let x = x.map(|x| match x.len() {
         1 => (0..y.dims.extent(d)).map(|i| i as f64 * x.data.f64_at(0)).collect(),
         _ => x.data.to_f64(),
@@ -46,7 +46,7 @@ fn integrand(env: &Env, name: &str, args: &[Value]) -> Flow<Integrand> {
     Ok(Integrand { y, x, d, single })
 }
 
-/// Something linear of real samples, for complex ones part by part.
+/// Applies a linear function to real samples, or to each part of complex ones.
 fn by_parts(given: &Integrand, dims: Dims, of: impl Fn(&[f64]) -> Vec<f64>) -> Value {
     let parts =
         |part: fn(Complex64) -> f64| (0..given.y.len()).map(|i| part(given.y.data.c64_at(i))).collect::<Vec<_>>();
@@ -60,7 +60,7 @@ fn by_parts(given: &Integrand, dims: Dims, of: impl Fn(&[f64]) -> Vec<f64>) -> V
     Value::tensor(Tensor::new(dims, crate::ops::complex_in_class(class, joined)))
 }
 
-/// Running integrals along a dimension.
+/// Returns the running integrals along a dimension.
 fn integrals(y: &[f64], dims: &Dims, x: Option<&[f64]>, d: usize) -> Vec<f64> {
     let lanes = crate::builtins::reduce::lanes::Lanes::new(dims, d);
     let mut out = vec![0.0; y.len()];

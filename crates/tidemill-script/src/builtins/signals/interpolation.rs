@@ -1,7 +1,7 @@
 //! `interp1`: values between samples, by lines, steps, shape-preserving cubics and splines.
 //!
-//! In: samples (a vector, or a column for each of several functions) and the places that are asked for. Out: values,
-//! NaN where nothing is known.
+//! In: samples (a vector, or a column for each of several functions), and places. Out: the values at the places, NaN
+//! where no value is known.
 
 use super::polynomials::{any_single, complexes_as, joined, reals_as};
 use crate::builtins::Outcome;
@@ -13,7 +13,7 @@ use crate::vm::Interp;
 use num_complex::Complex64;
 use std::sync::Arc;
 
-/// How values between samples are found.
+/// The method by which values between samples are found.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Method {
     Linear,
@@ -36,8 +36,8 @@ fn method(name: &str) -> Option<Method> {
     })
 }
 
-/// The slopes at the samples that keep the samples' shape (Fritsch and Butland, "A method for constructing local
-/// monotone piecewise cubic interpolants", 1984; one-sided three-point slopes at the ends).
+/// Returns the slopes at the samples that keep the samples' shape (Fritsch and Butland, "A method for constructing
+/// local monotone piecewise cubic interpolants", 1984; one-sided three-point slopes at the ends).
 fn shape_preserving(x: &[f64], y: &[f64]) -> Vec<f64> {
     let n = x.len();
     let h: Vec<f64> = x.windows(2).map(|w| w[1] - w[0]).collect();
@@ -65,8 +65,8 @@ fn shape_preserving(x: &[f64], y: &[f64]) -> Vec<f64> {
     slopes
 }
 
-/// The slopes of the cubic spline whose third derivative is the same on both sides of the second sample and of the
-/// last but one.
+/// Returns the slopes of the cubic spline whose third derivative is the same on both sides of the second sample, and on
+/// both sides of the last but one.
 fn not_a_knot(x: &[f64], y: &[f64]) -> Vec<f64> {
     let n = x.len();
     let h: Vec<f64> = x.windows(2).map(|w| w[1] - w[0]).collect();
@@ -75,7 +75,7 @@ fn not_a_knot(x: &[f64], y: &[f64]) -> Vec<f64> {
         return vec![d[0]; 2];
     }
     if n == 3 {
-        // The parabola through all three.
+        // This is the parabola through all three samples.
         let bend = (d[1] - d[0]) / (h[0] + h[1]);
         return vec![d[0] - bend * h[0], d[0] + bend * h[0], d[1] + bend * h[1]];
     }
@@ -89,7 +89,7 @@ fn not_a_knot(x: &[f64], y: &[f64]) -> Vec<f64> {
     }
     (middle[n - 1], lower[n - 1]) = (h[n - 3], last);
     slopes[n - 1] = (h[n - 2] * h[n - 2] * d[n - 3] + (2.0 * last + h[n - 2]) * h[n - 3] * d[n - 2]) / last;
-    // Thomas's elimination.
+    // This is Thomas's elimination.
     for i in 1..n {
         let factor = lower[i] / middle[i - 1];
         middle[i] -= factor * upper[i - 1];
@@ -106,10 +106,10 @@ fn not_a_knot(x: &[f64], y: &[f64]) -> Vec<f64> {
 struct Samples {
     x: Vec<f64>,
     y: Vec<f64>,
-    /// The slopes of the cubics; empty where there are none.
+    /// The slopes of the cubics; empty for other methods.
     slopes: Vec<f64>,
     method: Method,
-    /// Whether of two samples at one place the first holds there.
+    /// Whether the first of two samples at the same place determines the value there.
     jumps_left: bool,
 }
 
@@ -123,7 +123,7 @@ impl Samples {
         Samples { x: x.to_vec(), y, slopes, method, jumps_left: false }
     }
 
-    /// The value at a place, which may lie outside.
+    /// Returns the value at a place, which may lie outside of the samples.
     fn at(&self, v: f64) -> f64 {
         let (x, y) = (&self.x, &self.y);
         let before = if self.jumps_left { x.partition_point(|e| *e < v) } else { x.partition_point(|e| *e <= v) };
@@ -143,7 +143,7 @@ impl Samples {
         }
     }
 
-    /// A piece in Hermite's form, about its left sample.
+    /// Returns a cubic piece in powers of the distance from its left sample.
     fn cubic(&self, i: usize) -> [f64; 4] {
         let (x, y) = (&self.x, &self.y);
         let h = x[i + 1] - x[i];
@@ -152,7 +152,7 @@ impl Samples {
         [(s0 + s1 - 2.0 * d) / (h * h), (3.0 * d - 2.0 * s0 - s1) / h, s0, y[i]]
     }
 
-    /// Where the pieces begin and end, and their coefficients, the highest first.
+    /// Returns the limits of the pieces and their coefficients, the highest first.
     fn pieces(&self) -> (Vec<f64>, Vec<Vec<f64>>) {
         let (x, y) = (&self.x, &self.y);
         let each = 0..x.len() - 1;
@@ -179,7 +179,7 @@ impl Samples {
     }
 }
 
-/// Curves as one structure that `ppval` takes: the pieces of all curves stand together.
+/// Returns curves as one structure for `ppval`, which contains the pieces of all curves.
 fn pieces_of(curves: &[Samples]) -> Value {
     let parts: Vec<_> = curves.iter().map(Samples::pieces).collect();
     let Some((breaks, first)) = parts.first() else { return Value::empty() };
@@ -198,7 +198,7 @@ fn pieces_of(curves: &[Samples]) -> Value {
     Value::Struct(Arc::new(s))
 }
 
-/// The method that words name, and whether jumps belong to their left side.
+/// Returns the method that words name, and whether a jump takes the value from its left side.
 fn chosen_of(options: &[Value]) -> Flow<(Method, bool)> {
     let (mut chosen, mut jumps_left) = (Method::Linear, false);
     for word in options.iter().filter_map(Value::as_text).map(|word| word.to_lowercase()) {
@@ -212,7 +212,7 @@ fn chosen_of(options: &[Value]) -> Flow<(Method, bool)> {
     Ok((chosen, jumps_left))
 }
 
-/// `interp1 (x, y, xi, method, extrap, side)`.
+/// Does `interp1 (x, y, xi, method, extrap, side)`.
 pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let words = args.iter().position(|a| a.is_char()).unwrap_or(args.len());
@@ -244,7 +244,7 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
     order.sort_by(|&i, &j| places[i].total_cmp(&places[j]));
     let sorted: Vec<f64> = order.iter().map(|&i| places[i]).collect();
     let (chosen, jumps_left) = chosen_of(options)?;
-    // The value outside may also stand before the method.
+    // The value outside may also come before the method.
     let outside = arrays
         .get(3)
         .or_else(|| options.iter().find(|o| !o.is_char()))
@@ -261,7 +261,7 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
         let curves: Vec<Samples> = (0..columns).map(|c| Samples::new(&sorted, values(c), chosen)).collect();
         return Ok(pieces_of(&curves).into());
     }
-    // Cubics go on beyond their ends unless told otherwise.
+    // Cubics continue beyond their ends unless another value is given.
     let goes_on = has_word(options, "extrap") || outside.is_none() && matches!(chosen, Method::Pchip | Method::Spline);
     let outside = outside.map_or_else(|| Complex64::new(MISSING, MISSING), Complex64::from);
     let part = |of: fn(Complex64) -> f64| {
@@ -281,7 +281,7 @@ pub(super) fn interp1(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Out
     let out = part(|z| z.re);
     let dims = match y.dims.is_vector() {
         true => xi.dims.clone(),
-        // A result for each column, after the dimensions of the places.
+        // Each column gives a result. The columns' dimensions follow those of the places.
         false => {
             let mut extents = if xi.dims.is_vector() { vec![xi.len()] } else { xi.dims.to_vec() };
             extents.extend_from_slice(&y.dims[1..]);

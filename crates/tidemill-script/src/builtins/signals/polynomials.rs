@@ -69,18 +69,18 @@ pub static ROWS: &[Builtin] = &[
     ),
 ];
 
-/// Whether any of these is single, which makes the result single.
+/// Whether one of these is single, which makes the result single.
 pub(super) fn any_single(tensors: &[&Tensor]) -> bool {
     tensors.iter().any(|t| matches!(*t.data, Data::F32(_) | Data::C32(_)))
 }
 
-/// Doubles, as singles where an operand was single.
+/// Returns doubles, or singles if an operand was single.
 pub(super) fn reals_as(dims: Dims, data: Vec<f64>, single: bool) -> Value {
     let data = if single { Data::F32(data.iter().map(|&x| x as f32).collect()) } else { Data::F64(data) };
     Value::tensor(Tensor::new(dims, data))
 }
 
-/// Complex numbers, as singles where an operand was single; real where nothing is imaginary.
+/// Returns complex numbers, as singles if an operand was single; they are real if there are no imaginary parts.
 pub(super) fn complexes_as(dims: Dims, data: Vec<Complex64>, single: bool) -> Value {
     let class = if single { Class::Single } else { Class::Double };
     Value::tensor(Tensor::new(dims, complex_in_class(class, data)))
@@ -91,7 +91,7 @@ pub(super) fn joined(re: Vec<f64>, im: Vec<f64>) -> Vec<Complex64> {
     re.into_iter().zip(im).map(|(re, im)| Complex64::new(re, im)).collect()
 }
 
-/// The coefficients of a polynomial, and whether they are single.
+/// Reads the coefficients of a polynomial, and returns whether they are single.
 fn coefficients(env: &Env, who: &str, value: &Value) -> Flow<(Vec<Complex64>, bool)> {
     let host = env.host(value)?;
     if !host.dims.is_vector() && !host.is_empty() {
@@ -100,7 +100,7 @@ fn coefficients(env: &Env, who: &str, value: &Value) -> Flow<(Vec<Complex64>, bo
     Ok(((0..host.len()).map(|i| host.data.c64_at(i)).collect(), any_single(&[&host])))
 }
 
-/// Coefficients as a row, real where nothing is imaginary.
+/// Returns coefficients as a row, which is real if there are no imaginary parts.
 pub(super) fn polynomial(p: Vec<Complex64>, single: bool) -> Value {
     complexes_as(Dims::new(&[1, p.len()]), p, single)
 }
@@ -116,7 +116,7 @@ fn polyder(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
     if nargout < 2 {
         return Ok(polynomial(derivative(&times(&a, &b)), single).into());
     }
-    // (a' b - a b') / b^2, over the leading coefficient of the denominator.
+    // This is (a' b - a b') / b^2, divided by the leading coefficient of the denominator.
     let (first, second) = (times(&derivative(&a), &b), times(&a, &derivative(&b)));
     let n = first.len().max(second.len());
     let at = |p: &[Complex64], i: usize| (i + p.len()).checked_sub(n).map_or(ZERO, |i| p[i]);
@@ -132,7 +132,8 @@ fn polyder(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
 
 const ZERO: Complex64 = Complex64::ZERO;
 
-/// The coefficients of a product: the full convolution. Those of real polynomials are real, whatever is infinite.
+/// Returns the coefficients of a product: the full convolution. Those of real polynomials are real, even beside
+/// infinities.
 fn times(a: &[Complex64], b: &[Complex64]) -> Vec<Complex64> {
     let mut out = vec![ZERO; (a.len() + b.len()).saturating_sub(1)];
     let is_real = a.iter().chain(b).all(|z| z.im == 0.0);
@@ -177,7 +178,7 @@ fn roots(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("roots: inputs must not contain Inf or NaN");
     }
     let zero = Complex64::new(0.0, 0.0);
-    // Next to the largest, the smallest may be nothing.
+    // Relative to the largest coefficient, the smallest ones may be negligible.
     let largest = p.iter().map(|c| c.norm()).fold(0.0, f64::max);
     let counts = |c: &Complex64| *c != zero && *c / largest != zero;
     let first = p.iter().position(counts);
@@ -201,8 +202,8 @@ fn roots(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(Dims::new(&[found.len(), 1]), Data::C64(found))).into())
 }
 
-/// The polynomial that has these roots, or the characteristic polynomial of a square matrix. It is real where complex
-/// roots come in pairs.
+/// Returns the polynomial that has these roots, or the characteristic polynomial of a square matrix. It is real if
+/// complex roots come in pairs.
 fn poly(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let dims = args[0].dims();
     let square = dims.len() == 2 && dims.rows() == dims.columns() && dims.rows() > 1;
@@ -216,7 +217,7 @@ fn poly(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let mut out = p.clone();
         out.push(Complex64::new(0.0, 0.0));
         for (i, c) in p.iter().enumerate() {
-            // A real root leaves the parts apart: Inf times a zero imaginary part would be NaN.
+            // A real root multiplies each part separately, since Inf times a zero imaginary part would be NaN.
             out[i + 1] -= if r.im == 0.0 { c * r.re } else { c * r };
         }
         out
@@ -236,7 +237,7 @@ fn poly(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
 fn conv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     let (a, b) = (interp.env.host(&args[0])?, interp.env.host(&args[1])?);
-    // A side of 1 makes a vector, also of nothing.
+    // An array with an extent of 1 counts as a vector, even if it is empty.
     let is_vector = |t: &Tensor| t.dims.len() == 2 && t.dims.contains(&1);
     if (a.is_empty() || b.is_empty()) && is_vector(&a) && is_vector(&b) {
         return Ok(Value::empty().into());
@@ -251,7 +252,7 @@ fn conv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let (m, n) = (a.len(), b.len());
     let row = |t: &Tensor| t.dims.rows() == 1;
-    // Which part of it, and whether that lies.
+    // The part of the product, and whether it is a row.
     let (part, flat) = if has_word(&args[2..], "same") {
         (n / 2..n / 2 + m, row(&a))
     } else if has_word(&args[2..], "valid") {
@@ -270,13 +271,13 @@ fn conv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(complexes_as(dims, full[part].to_vec(), single).into())
 }
 
-/// Multiplications between two looks for an interrupt.
+/// The number of multiplications between two checks for an interrupt.
 const OPERATIONS_BETWEEN_CHECKS: usize = 1 << 22;
 
-/// The coefficients of the product of two polynomials that have some.
+/// Returns the coefficients of the product of two polynomials with coefficients.
 fn product<T: Copy + Default + Mul<Output = T> + AddAssign>(env: &Env, a: &[T], b: &[T]) -> Flow<Vec<T>> {
     let mut out = vec![T::default(); a.len() + b.len() - 1];
-    // Parts of both whose products stay in a core's cache.
+    // The parts of both polynomials are so long that their products stay in a core's cache.
     let step = OPERATIONS_BETWEEN_CHECKS / BLOCK;
     for (block, factors) in a.chunks(step).enumerate() {
         for (part, with) in b.chunks(BLOCK).enumerate() {
@@ -304,7 +305,7 @@ fn deconv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return Ok(vec![Value::Num(0.0), Value::Tensor(y)].into());
     }
     let single = any_single(&[&y, &a]);
-    // What is left has the shape of what is divided, and so has the quotient.
+    // The remainder and the quotient have the dividend's orientation.
     let along = |n: usize| if y.dims.rows() == 1 { Dims::new(&[1, n]) } else { Dims::new(&[n, 1]) };
     if y.data.is_complex() || a.data.is_complex() {
         let complexes = |t: &Tensor| (0..t.len()).map(|i| t.data.c64_at(i)).collect::<Vec<_>>();
@@ -315,7 +316,7 @@ fn deconv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(vec![reals_as(along(q.len()), q, single), reals_as(along(rest.len()), rest, single)].into())
 }
 
-/// The quotient of two polynomials, and what is left, which is as long as the dividend.
+/// Returns the quotient of two polynomials, and the remainder, which is as long as the dividend.
 fn divided<T>(env: &Env, mut rest: Vec<T>, by: &[T]) -> Flow<(Vec<T>, Vec<T>)>
 where
     T: Copy + std::ops::Div<Output = T> + std::ops::Mul<Output = T> + std::ops::SubAssign,
@@ -351,7 +352,7 @@ fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         Some(value) => Some(interp.env.host(value)?),
         None => None,
     };
-    // One column of states for each vector; for a single vector they may lie.
+    // There is one column of states for each vector. For a single vector it may be a row.
     let fits = |given: &Tensor| {
         given.len() == (order - 1) * lanes.count && (lanes.count == 1 || given.dims.rows() == order - 1)
     };
@@ -366,7 +367,7 @@ fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         let (out, left) = filtered(&interp.env, &b, &a, &lanes, |i| x.data.c64_at(i), given)?;
         return Ok(vec![complexes_as(dims, out, single), complexes_as(rest, left, single)].into());
     }
-    // Real coefficients: the parts do not mix, whatever is infinite.
+    // With real coefficients the parts do not mix, even beside infinities.
     let [b, a] = [&b, &a].map(|v| v.iter().map(|c| c.re).collect::<Vec<_>>());
     let part = |z: fn(Complex64) -> f64| {
         let given = given.map(|g| |i: usize| z(g.data.c64_at(i)));
@@ -381,7 +382,8 @@ fn filter(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(vec![out, complexes_as(rest, joined(real.1, imaginary.1), single)].into())
 }
 
-/// The transposed direct form II along lanes: what comes out, and the states that are left. `given`: the states before.
+/// Filters along lanes in the transposed direct form II: returns the output, and the final states. `given` holds the
+/// initial states.
 fn filtered<T: Copy + Default + Add<Output = T> + Sub<Output = T> + Mul<Output = T> + Div<Output = T>>(
     env: &Env,
     b: &[T],

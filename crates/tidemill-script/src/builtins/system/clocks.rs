@@ -1,4 +1,4 @@
-//! Time: stopwatches, clocks, and waiting.
+//! Time: stopwatches, clocks, and pauses.
 
 use crate::builtins::{Builtin, Outcome, Reach, nothing};
 use crate::error::{Flow, Stop, fail};
@@ -143,7 +143,8 @@ fn clock(_: &mut Interp, _: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::row(vec![year as f64, month as f64, day as f64, hour, minute, second]).into())
 }
 
-/// Year, month and day of a day since 1970-01-01 (Howard Hinnant, "chrono-compatible low-level date algorithms").
+/// Returns the year, month and day of a day since 1970-01-01 (Howard Hinnant, "chrono-compatible low-level date
+/// algorithms").
 fn civil(days: i64) -> (i64, i64, i64) {
     let z = days + 719_468;
     let era = z.div_euclid(146_097);
@@ -157,11 +158,11 @@ fn civil(days: i64) -> (i64, i64, i64) {
 }
 
 fn cputime(interp: &mut Interp, _: &[Value], _: usize) -> Flow<Outcome> {
-    // Where the system does not say, nobody else is known to use the processors.
+    // If the system does not report it, the elapsed time is returned, as if nothing else used the processors.
     Ok(Value::Num(used_seconds().unwrap_or_else(|| interp.env.started.elapsed().as_secs_f64())).into())
 }
 
-/// The time for which the process's threads have run, as Linux tells it in nanoseconds for each of them.
+/// Returns the time for which the process's threads have run, which Linux reports in nanoseconds for each thread.
 fn used_seconds() -> Option<f64> {
     let threads = std::fs::read_dir("/proc/self/task").ok()?.flatten();
     let texts = threads.filter_map(|thread| std::fs::read_to_string(thread.path().join("schedstat")).ok());
@@ -181,7 +182,8 @@ fn pause(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if seconds.is_nan() || seconds == 0.0 {
         return Ok(nothing());
     }
-    // One thread of the process wakes all that pause: the wait needs no executor's timer, and ends with its future.
+    // One thread of the process wakes all pausing scripts. So the wait needs no timer of the executor, and ends with
+    // its future.
     Err(Stop::Need(crate::error::Need::Future(Box::pin(async move {
         Delay::new(Duration::from_secs_f64(seconds)).await;
         Ok(Value::Bool(true))

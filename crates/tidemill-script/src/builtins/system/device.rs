@@ -1,6 +1,6 @@
 //! The device: `gpuArray`, `gather`, `wait`, `gpuDevice`.
 //!
-//! In: values. Out: the same values, pinned to the device or brought to the host. Must hold: only `gather` and `wait`
+//! In: values. Out: the same values, pinned to the device or gathered to the host. Must hold: only `gather` and `wait`
 //! make a script wait, and they do so by a need.
 
 use crate::builtins::args::is_word;
@@ -60,11 +60,11 @@ pub static ROWS: &[Builtin] = &[
     on_device!("gpuArray.false", "false"),
 ];
 
-/// The value on the device. What the runtime has no arrays of stays in host memory, is counted in the statistics, and
-/// counts as one of the device for the script.
+/// Pins a value to the device. Values for which the runtime has no arrays stay in host memory and are counted in the
+/// statistics; scripts see them as arrays of the device.
 ///
 /// # Errors
-/// What is no array.
+/// A value that is no array.
 pub fn pinned(env: &Env, value: &Value) -> Flow<Value> {
     let kind = match value {
         _ if value.is_pinned() => return Ok(value.clone()),
@@ -82,10 +82,10 @@ pub fn pinned(env: &Env, value: &Value) -> Flow<Value> {
     Ok(Value::Tensor(Arc::new(Tensor { pinned: true, ..seen })))
 }
 
-/// What was made of these, on the device where one of them is.
+/// Puts a value on the device if one of its sources is there.
 ///
 /// # Errors
-/// As [`pinned`].
+/// Those of [`pinned`].
 pub fn beside<'v>(env: &Env, sources: impl IntoIterator<Item = &'v Value>, value: Value) -> Flow<Value> {
     let is_array = matches!(value, Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_));
     if !is_array || value.is_pinned() || !sources.into_iter().any(Value::is_pinned) {
@@ -94,7 +94,7 @@ pub fn beside<'v>(env: &Env, sources: impl IntoIterator<Item = &'v Value>, value
     pinned(env, &value)
 }
 
-/// Whether what a function makes of arrays on the device is there, too.
+/// Whether a function's results for arrays on the device are there, too.
 pub fn stays_on_device(builtin: &Builtin) -> bool {
     static NAMES: OnceLock<FxHashSet<&'static str>> = OnceLock::new();
     let names = NAMES.get_or_init(|| {
@@ -107,7 +107,7 @@ pub fn stays_on_device(builtin: &Builtin) -> bool {
     names.contains(builtin.name)
 }
 
-/// The families of functions that compute arrays of arrays.
+/// The families of functions that compute arrays from arrays.
 const COMPUTE: &[&str] = &[
     "Shapes",
     "Functions of elements",
@@ -129,7 +129,7 @@ const COMPUTE: &[&str] = &[
     "Sets",
 ];
 
-/// Functions among them that tell something of an array that is known without its elements.
+/// Functions among them whose results are known without an array's elements.
 const TELL: &[&str] = &["size", "numel", "ndims", "length", "columns", "rows", "isempty", "isnull", "sub2ind"];
 
 fn gpu_array(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
@@ -137,11 +137,11 @@ fn gpu_array(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(pinned(&interp.env, args.first().unwrap_or(&empty))?.into())
 }
 
-/// Builds by the function of this name and puts what it gives on the device.
+/// Calls the function of this name, and puts its results on the device.
 fn made(interp: &mut Interp, name: &str, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let Some(builtin) = crate::builtins::find(name) else { return fail!("'{name}' undefined") };
     let mut args = args.to_vec();
-    // Filled and random arrays are recorded there to begin with.
+    // Filled and random arrays are recorded on the device from the beginning.
     let here = ["zeros", "ones", "Inf", "NaN", "eye", "rand", "randn", "randi", "true", "false"];
     let seeds = args.first().is_some_and(|a| is_word(a, "seed") || is_word(a, "state"));
     if here.contains(&name) && !seeds {
@@ -183,7 +183,7 @@ fn gpu_device(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         None => 1.0,
     };
     let is_place = index >= 1.0 && index == index.trunc() && index <= gpus.len().max(1) as f64;
-    // Without a GPU, the host is the device.
+    // Without a GPU, the host counts as the device.
     let device = match is_place {
         true => gpus.get(index as usize - 1).copied().or(devices.first()),
         false => None,

@@ -1,4 +1,4 @@
-//! The process around a script: its arguments and end, variables of the environment, the path, standard streams.
+//! The process around a script: arguments, exit, environment variables, the path, standard streams.
 
 use crate::builtins::args::is_word;
 use crate::builtins::calls::environment::text;
@@ -318,7 +318,7 @@ fn exit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Err(Stop::Exit(status))
 }
 
-/// The first element of a numeric array, if it is a number.
+/// Returns the first element of a numeric array, if it is a number.
 fn number_of(env: &Env, value: &Value) -> Flow<Option<f64>> {
     if !matches!(value, Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_)) || value.is_empty() {
         return Ok(None);
@@ -331,7 +331,7 @@ fn argv(interp: &mut Interp, _: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::cell(Dims::new(&[items.len(), if items.is_empty() { 0 } else { 1 }]), items).into())
 }
 
-/// Variables of the environment that this script has set; `None` for those that it has removed.
+/// The environment variables that this script has set; `None` for those that it has removed.
 #[derive(Default)]
 struct Environment(FxHashMap<String, Option<String>>);
 
@@ -356,7 +356,7 @@ fn getenv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::string(variable(&mut interp.env, &name).unwrap_or_default()).into())
 }
 
-/// A variable of the environment, as the script has set it.
+/// Returns an environment variable as the script sees it.
 pub fn variable(env: &mut Env, name: &str) -> Option<String> {
     let own = env.keep.of::<Environment>().0.get(name).cloned();
     own.unwrap_or_else(|| std::env::var_os(name).map(|v| v.to_string_lossy().into_owned()))
@@ -387,7 +387,7 @@ fn folders(interp: &Interp, args: &[Value], who: &str) -> Flow<Vec<PathBuf>> {
 }
 
 fn addpath(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
-    // What is added goes before what was there, unless asked otherwise; of several folders, the first is first.
+    // Added folders come before the present ones, unless `-end` is given. Several folders keep their order.
     let last = args.iter().any(|a| is_word(a, "-end")) || matches!(args.last(), Some(Value::Num(n)) if *n == 1.0);
     let mut added = folders(interp, args, "addpath")?;
     if !last {
@@ -409,7 +409,7 @@ fn rmpath(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(nothing())
 }
 
-/// What separates folders in a path.
+/// The separator of folders in a path.
 const SEPARATOR: &str = if cfg!(windows) { ";" } else { ":" };
 
 fn path(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
@@ -432,7 +432,7 @@ fn path(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     Ok(nothing())
 }
 
-/// A folder and those below it, but for those whose files are found otherwise.
+/// Returns a folder and those below it, except folders such as `private`, whose files are found in other ways.
 fn genpath(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let skipped = args[1..].iter().map(|arg| text(arg, "genpath", "SKIP")).collect::<Flow<Vec<String>>>()?;
     let mut open = vec![PathBuf::from(text(&args[0], "genpath", "DIR")?)];

@@ -1,27 +1,27 @@
-//! What functions of text share: char matrices, blanks, and walking cells of strings.
+//! Shared functions on text: char matrices, blanks, and walks over cells of strings.
 //!
-//! Must hold: text is bytes, as in Octave; an empty result is 0×0, as `''` is.
+//! Must hold: text is bytes, as in Octave; an empty result is 0×0, like `''`.
 
 use crate::error::{Flow, fail};
 use crate::value::{CellArray, Data, Dims, Tensor, Value};
 use std::sync::Arc;
 
-/// White space as C has it.
+/// Whether a byte is white space, as in C.
 pub fn is_space(b: u8) -> bool {
     matches!(b, b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c)
 }
 
-/// What the trimming functions take away: white space and NUL.
+/// Whether the trimming functions remove a byte: white space and NUL.
 pub fn is_blank(b: u8) -> bool {
     is_space(b) || b == 0
 }
 
-/// Rows as a char matrix, padded with blanks on the right.
+/// Returns rows as a char matrix, padded with blanks on the right.
 pub fn char_matrix(rows: &[Vec<u8>]) -> Value {
     Value::tensor(filled_up(rows, b' '))
 }
 
-/// Rows as a char matrix, those that are shorter filled up on the right.
+/// Returns rows as a char matrix; shorter ones are padded on the right with `fill`.
 pub fn filled_up(rows: &[impl AsRef<[u8]>], fill: u8) -> Tensor {
     let (n, columns) = (rows.len(), rows.iter().map(|row| row.as_ref().len()).max().unwrap_or(0));
     let mut data = vec![fill; n * columns];
@@ -33,7 +33,7 @@ pub fn filled_up(rows: &[impl AsRef<[u8]>], fill: u8) -> Tensor {
     Tensor::new(Dims::new(&[n, columns]), Data::Char(data))
 }
 
-/// The rows of a char array; a string is one row, and the 0×0 one has none.
+/// Returns the rows of a char array. A string is one row, and the 0×0 array has none.
 pub fn rows(value: &Value) -> Option<Vec<Vec<u8>>> {
     match value {
         Value::Tensor(t) => t.row_strings(),
@@ -41,12 +41,12 @@ pub fn rows(value: &Value) -> Option<Vec<Vec<u8>>> {
     }
 }
 
-/// A row of strings as a cell array.
+/// Returns strings as a cell row.
 pub fn cell_row(items: Vec<Vec<u8>>) -> Value {
     Value::Cell(Arc::new(CellArray::row(items.into_iter().map(Value::string).collect())))
 }
 
-/// A column of strings as a cell array.
+/// Returns strings as a cell column.
 pub fn cell_column(items: Vec<Vec<u8>>) -> Value {
     let dims = Dims::new(&[items.len(), 1]);
     Value::cell(dims, items.into_iter().map(Value::string).collect())
@@ -57,12 +57,12 @@ pub fn is_cellstr(value: &Value) -> bool {
     matches!(value, Value::Cell(c) if c.items.iter().all(Value::is_char))
 }
 
-/// The strings of a cell array of strings.
+/// Returns the strings of a cell array of strings; `None` if an item is no string.
 pub fn strings(cell: &CellArray) -> Option<Vec<&[u8]>> {
     cell.items.iter().map(Value::as_bytes).collect()
 }
 
-/// A string, or a cell array of them, as a list; `message` says what else it is not.
+/// Returns a string, or a cell array of strings, as a list. `message` is the error for other values.
 ///
 /// # Errors
 /// The message.
@@ -77,7 +77,7 @@ pub fn list<'v>(value: &'v Value, message: &str) -> Flow<Vec<&'v [u8]>> {
     }
 }
 
-/// A string; `message` says what else it is not.
+/// Returns a string. `message` is the error for other values.
 ///
 /// # Errors
 /// The message.
@@ -88,16 +88,16 @@ pub fn string<'v>(value: &'v Value, message: &str) -> Flow<&'v [u8]> {
     }
 }
 
-/// The same function of every item of a cell array.
+/// Applies a function to every item of a cell array.
 ///
 /// # Errors
-/// What the function raises.
+/// Those of the function.
 pub fn each(cell: &CellArray, mut f: impl FnMut(&Value) -> Flow<Value>) -> Flow<Value> {
     let items = cell.items.iter().map(&mut f).collect::<Flow<Vec<Value>>>()?;
     Ok(Value::cell(cell.dims.clone(), items))
 }
 
-/// Where a pattern stands in a text, from 0; with `overlaps` also at places within an earlier one.
+/// Returns the positions of a pattern in a text, from 0; with `overlaps`, also those within an earlier match.
 pub fn find_all(text: &[u8], pattern: &[u8], overlaps: bool) -> Vec<usize> {
     let mut found = Vec::new();
     if pattern.is_empty() || pattern.len() > text.len() {
@@ -115,7 +115,8 @@ pub fn find_all(text: &[u8], pattern: &[u8], overlaps: bool) -> Vec<usize> {
     found
 }
 
-/// A text with backslash escapes read: `\n`, `\t`, `\x41`, `\101`, …; a backslash before anything else goes.
+/// Replaces backslash escapes in a text: `
+/// `, `\t`, `\x41`, `\101`, …; a backslash before another character is dropped.
 pub fn unescaped(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut at = 0;

@@ -1,6 +1,6 @@
-//! Questions about text: equality, places of a text in another, kinds of characters.
+//! Comparisons and searches in text: equality, positions of a text in another, kinds of characters.
 //!
-//! In: strings and cell arrays of them; what is no text is unequal to everything. Out: logicals, positions.
+//! In: strings and cell arrays of strings; other values are unequal to everything. Out: logicals, positions.
 
 use super::chars::{self, each, find_all, is_space};
 use crate::builtins::{Builtin, Outcome, args, row};
@@ -106,12 +106,12 @@ fn is_print(b: u8) -> bool {
     b == b' ' || b.is_ascii_graphic()
 }
 
-/// Whether a value is a text that was in double quotes.
+/// Whether a value is a text that was written in double quotes.
 pub fn is_double_quoted(value: &Value) -> bool {
     matches!(value, Value::Tensor(text) if text.double_quoted && value.is_char())
 }
 
-/// Equality of two values that may be char arrays, cells, or anything else.
+/// Compares two values that may be char arrays, cells, or anything else.
 fn compare(name: &str, args: &[Value], same: impl Fn(&[u8], &[u8]) -> bool) -> Flow<Outcome> {
     let equal = |a: &Value, b: &Value| match (a, b) {
         (Value::Tensor(a), Value::Tensor(b)) => match (a.data.chars(), b.data.chars()) {
@@ -125,7 +125,7 @@ fn compare(name: &str, args: &[Value], same: impl Fn(&[u8], &[u8]) -> bool) -> F
     })
 }
 
-/// The beginnings of two values.
+/// Compares the beginnings of two values.
 fn compare_first(
     interp: &mut Interp,
     name: &str,
@@ -137,7 +137,7 @@ fn compare_first(
         return fail!("{name}: N must be greater than 0");
     }
     let n = n as usize;
-    // Texts that are shorter than that are equal as a whole or not at all.
+    // Texts that are shorter than `n` must be equal as a whole.
     let begins = |x: &[u8], y: &[u8]| match (x.get(..n), y.get(..n)) {
         (Some(x), Some(y)) => same(x, y),
         _ => x.len() == y.len() && same(x, y),
@@ -154,8 +154,8 @@ fn compare_first(
     })
 }
 
-/// A comparison of two values, where either may be a cell array. A char matrix beside a cell with as many items as it
-/// has rows is compared row by row.
+/// Compares two values, either of which may be a cell array. A char matrix beside a cell with as many items as it has
+/// rows is compared row by row.
 fn over_cells(
     name: &str,
     args: &[Value],
@@ -195,7 +195,7 @@ fn over_cells(
     })
 }
 
-/// Positions as a row, from 1; 0×0 if there are none.
+/// Returns positions as a row, from 1; 0×0 if there are none.
 fn positions(places: Vec<usize>) -> Value {
     match places.is_empty() {
         true => Value::empty(),
@@ -278,11 +278,11 @@ fn strchr(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     if nargout < 2 {
         return Ok(Value::row(places).into());
     }
-    // A string is a row.
+    // A string is a single row.
     Ok(vec![Value::row(vec![1.0; places.len()]), Value::row(places)].into())
 }
 
-/// Whether a word is `IgnoreCase`, or how it begins.
+/// Whether a word is `IgnoreCase`, or an abbreviation of it.
 fn begins_option(word: &Value) -> bool {
     word.as_text().is_some_and(|w| !w.is_empty() && "ignorecase".starts_with(&w.to_ascii_lowercase()))
 }
@@ -352,7 +352,7 @@ fn validatestring(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome
     if let Some(exact) = fitting.iter().find(|o| o.eq_ignore_ascii_case(s)) {
         return Ok(Value::string(exact).into());
     }
-    // Of several, the shortest is meant if it begins all others.
+    // If several options match, the shortest is meant, provided that all others begin with it.
     match fitting.iter().min_by_key(|o| o.len()) {
         None if options.is_empty() => fail!("{who}: '{text}'{about} does not match any of"),
         None => fail!("{who}: '{text}'{about} does not match any of\n{}", quoted(&options)),
@@ -363,7 +363,7 @@ fn validatestring(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome
     }
 }
 
-/// Which characters are of a kind; items of a cell each for itself.
+/// Tells for each character whether it is of a kind. Items of a cell are tested one by one.
 fn kind(interp: &mut Interp, args: &[Value], is: fn(u8) -> bool) -> Flow<Outcome> {
     interp.env.host_all(args)?;
     Ok(kind_of(interp, &args[0], is)?.into())

@@ -1,4 +1,4 @@
-//! Numbers from text and text from numbers, where no format is asked for: bases, `str2double`, `str2num`.
+//! Conversions between numbers and text without a format: bases, `str2double`, `str2num`.
 
 use super::chars::{self, char_matrix, is_space};
 use crate::builtins::{Builtin, Outcome, Task, TaskStep, args, row};
@@ -35,12 +35,12 @@ pub static ROWS: &[Builtin] = &[
     row("base2dec", 2, 2, 1, "base2dec (s, base)", "Integers from digits of a base.", base2dec),
 ];
 
-/// The digits of a base.
+/// Returns the digits of a base.
 fn digits(base: usize) -> Vec<u8> {
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[..base].to_vec()
 }
 
-/// The numbers of an argument, also of a cell of numbers, column by column.
+/// Returns the numbers of an argument, which may be a cell of numbers, in column-major order.
 fn numbers(env: &Env, value: &Value) -> Flow<Vec<f64>> {
     env.host_all([value])?;
     match value {
@@ -55,7 +55,8 @@ fn numbers(env: &Env, value: &Value) -> Flow<Vec<f64>> {
     }
 }
 
-/// Numbers in the digits of a base, as many as the longest needs and at least `len`, one row each.
+/// Writes numbers in the digits of a base, one in each row, with as many digits as the longest needs, and at least
+/// `len`.
 fn in_base(values: &[u128], symbols: &[u8], len: usize) -> Value {
     let base = symbols.len() as u128;
     let mut rows: Vec<Vec<u8>> = values
@@ -91,7 +92,7 @@ fn dec2(interp: &mut Interp, name: &str, args: &[Value], base: usize) -> Flow<Ou
     let values = numbers(&interp.env, &args[0])?;
     let len = width(interp, name, args.get(1))?;
     let mut out = Vec::with_capacity(values.len());
-    // Negative numbers are in two's complement of the least of 8, 16, 32 and 64 bits that holds them all.
+    // Negative numbers are written in two's complement, in the least of 8, 16, 32 and 64 bits that holds them all.
     let least = values.iter().copied().fold(0.0, f64::min);
     let most = values.iter().copied().fold(0.0, f64::max);
     let holds = |bits: &i32| least >= -(2f64.powi(bits - 1)) && most < 2f64.powi(bits - 1);
@@ -117,7 +118,7 @@ fn dec2(interp: &mut Interp, name: &str, args: &[Value], base: usize) -> Flow<Ou
     Ok(in_base(&out, &digits(base), len).into())
 }
 
-/// Integers that are beyond what a double holds.
+/// Returns integers that doubles cannot hold; `None` for other values.
 fn widest(interp: &Interp, value: &Value) -> Flow<Option<Vec<i128>>> {
     if !matches!(value.class(), Class::Int64 | Class::Uint64) {
         return Ok(None);
@@ -146,7 +147,7 @@ fn dec2base(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(in_base(&exact, &symbols, len).into())
 }
 
-/// The digits that a base argument means: a number's, or the characters of a string.
+/// Returns the digits that a base argument means: those of a number, or the characters of a string.
 fn symbols(interp: &mut Interp, name: &str, value: &Value) -> Flow<Vec<u8>> {
     if let Some(bytes) = value.as_bytes() {
         let distinct = (1..bytes.len()).all(|i| !bytes[..i].contains(&bytes[i]));
@@ -170,7 +171,7 @@ fn base2dec(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     from_base(&args[0], &symbols, folds)
 }
 
-/// Numbers from digits, blanks left out; NaN where a character is no digit.
+/// Reads numbers from digits, and ignores blanks; NaN if a character is no digit.
 fn from_base(value: &Value, symbols: &[u8], folds: bool) -> Flow<Outcome> {
     let refused = "base2dec: S must be a string or cellstring";
     let rows: Vec<Vec<u8>> = match value {
@@ -212,7 +213,7 @@ fn str2double(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::tensor(Tensor::new(dims, Data::C64(numbers))).into())
 }
 
-/// The number that a text spells: `1,234.5`, `-Inf`, `1e3`, `2 + 3i`, `i * 4`; NaN where it spells none.
+/// Returns the number that a text contains: `1,234.5`, `-Inf`, `1e3`, `2 + 3i`, `i * 4`; NaN if it is no number.
 pub fn spelled(text: &[u8]) -> Complex64 {
     let nan = Complex64::new(f64::NAN, 0.0);
     let mut cursor = Cursor { text: text.iter().copied().filter(|&b| b != b',').collect(), at: 0 };
@@ -231,7 +232,7 @@ pub fn spelled(text: &[u8]) -> Complex64 {
     if cursor.at < cursor.text.len() { nan } else { z }
 }
 
-/// A place in a text that spells a number.
+/// A position in the text of a number.
 struct Cursor {
     text: Vec<u8>,
     at: usize,
@@ -256,7 +257,7 @@ impl Cursor {
         fits
     }
 
-    /// A signed real or imaginary part; `signed` if it needs a sign.
+    /// Reads a real or imaginary part with its sign, which it must have if `signed`.
     fn part(&mut self, signed: bool) -> Option<(f64, bool)> {
         self.blanks();
         let sign = match self.peek() {
@@ -270,7 +271,7 @@ impl Cursor {
             self.blanks();
         }
         let mut sign = if sign < 0.0 { -1.0 } else { 1.0 };
-        // Digits may have a sign of their own behind that of the part.
+        // Digits may have a sign of their own behind the part's sign.
         if let [own @ (b'+' | b'-'), b'0'..=b'9' | b'.', ..] = self.text[self.at..]
             && self.at > 0
         {
@@ -278,7 +279,7 @@ impl Cursor {
             sign = if own == b'-' { -sign } else { sign };
         }
         let unit = |c: u8| c == b'i' || c == b'j';
-        // `Inf` begins with the imaginary unit.
+        // `Inf` begins like the imaginary unit.
         let starts_inf = self.text[self.at..].get(..3).is_some_and(|t| t.eq_ignore_ascii_case(b"inf"));
         if unit(self.peek()) && !starts_inf {
             self.at += 1;
@@ -312,7 +313,7 @@ impl Cursor {
         Some((x, false))
     }
 
-    /// Digits with a point and an exponent, or `Inf`, `NaN`, `NA`.
+    /// Reads digits with a point and an exponent, or `Inf`, `NaN`, `NA`.
     fn magnitude(&mut self) -> Option<f64> {
         if self.takes(b"Inf") {
             return Some(f64::INFINITY);
@@ -355,7 +356,7 @@ impl Cursor {
     }
 }
 
-/// `str2num`: the text is evaluated, and what fails gives `[]` and false.
+/// A task for `str2num`: it evaluates the text, and returns `[]` and false if that fails.
 struct Evaluated {
     text: String,
 }

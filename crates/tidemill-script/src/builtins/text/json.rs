@@ -1,8 +1,8 @@
 //! `jsonencode` and `jsondecode`.
 //!
-//! In: values, or a text. Out: the text, or the values that it spells: lists of numbers, of truth values, of lists of
-//! one size, and of objects with the same names become arrays, all others cells. Numbers have the fewest digits that
-//! read back as the same number. Containers may be nested [`DEPTH_MAX`] deep.
+//! In: values, or a text. Out: the text, or the values in it. Lists of numbers, of truth values, of lists of one size,
+//! and of objects with the same names become arrays; other lists become cells. Numbers have the fewest digits that read
+//! back as the same number. Containers may be nested [`DEPTH_MAX`] deep.
 
 use super::json_text::{Json, parse};
 use crate::builtins::language::variables::KEYWORDS;
@@ -36,12 +36,12 @@ pub static ROWS: &[Builtin] = &[
     ),
 ];
 
-/// How a value is written.
+/// Writes values.
 struct Writer<'e> {
     env: &'e Env,
     /// Whether numbers that are not finite become `null`.
     nulls: bool,
-    /// Whether there are line ends and indentation.
+    /// Whether line ends and indentation are written.
     pretty: bool,
     out: Vec<u8>,
     depth: usize,
@@ -79,7 +79,7 @@ impl Writer<'_> {
         }
     }
 
-    /// `n` items in brackets.
+    /// Writes `n` items in brackets.
     fn list(&mut self, brackets: [u8; 2], n: usize, mut item: impl FnMut(&mut Self, usize) -> Flow<()>) -> Flow<()> {
         if self.depth == DEPTH_MAX {
             return fail!("jsonencode: values are nested more than {DEPTH_MAX} deep");
@@ -149,7 +149,7 @@ impl Writer<'_> {
             0 => self.text("[]"),
             1 => self.element(host, 0),
             _ if host.is_string() => self.string(host.data.chars().unwrap_or_default()),
-            // A vector along whichever dimension.
+            // This is a vector along either dimension.
             n if host.data.chars().is_none() && dims.iter().filter(|&&d| d != 1).count() == 1 && dims.len() == 2 => {
                 return self.list(*b"[]", n, |w, i| {
                     w.element(host, i);
@@ -161,10 +161,11 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// What lies behind the subscripts before dimension `d`, which add up to `from`; a step there is `stride`.
+    /// Writes the elements behind the subscripts before dimension `d`, which add up to the position `from`. A step
+    /// along `d` is `stride`.
     fn slices(&mut self, host: &Tensor, d: usize, from: usize, stride: usize) -> Flow<()> {
         let dims = &host.dims;
-        // The rows of texts are strings, the pages of each row a list of them.
+        // Rows of text are written as strings, and the pages of each row as a list of strings.
         if let (Some(chars), 1) = (host.data.chars(), d) {
             return self.rows(host, chars, from, 2);
         }
@@ -223,7 +224,7 @@ impl Writer<'_> {
     }
 }
 
-/// A finite number in the fewest digits.
+/// Writes a finite number with the fewest digits.
 fn number(x: f64) -> String {
     match x {
         0.0 => "0".into(),
@@ -232,11 +233,11 @@ fn number(x: f64) -> String {
     }
 }
 
-/// How names of objects become names of fields.
+/// The way in which names of objects become names of fields.
 struct Names {
-    /// Whether they are changed at all.
+    /// Whether names are changed.
     change: bool,
-    /// What stands for a letter that no name has: `_`, nothing, or its number.
+    /// The replacement for a character that no field name has: `_`, nothing, or its code.
     style: Style,
     prefix: String,
 }
@@ -322,7 +323,7 @@ impl Names {
         joined.unwrap_or_else(|| Value::cell(Dims::new(&[values.len(), 1]), values))
     }
 
-    /// A name that a field may have.
+    /// Returns a valid field name for a name.
     fn field(&self, name: &[u8]) -> String {
         let name = String::from_utf8_lossy(name).into_owned();
         if !self.change {
@@ -356,7 +357,7 @@ impl Names {
     }
 }
 
-/// The dimensions of `n` arrays of these dimensions, stacked along a first dimension of its own.
+/// Returns the dimensions of `n` arrays with these dimensions that are stacked along a new first dimension.
 fn stacked(n: usize, dims: &Dims) -> Dims {
     let inner = if dims.len() == 2 && dims[1] == 1 { &dims[..1] } else { &dims[..] };
     let mut all = vec![n];
@@ -364,7 +365,7 @@ fn stacked(n: usize, dims: &Dims) -> Dims {
     Dims::new(&all)
 }
 
-/// Arrays of numbers or truth values of one size as one array.
+/// Joins arrays of numbers or truth values of one size to one array; `None` for others.
 fn joined_arrays(values: &[Value]) -> Option<Value> {
     let first = &values[0];
     let (dims, is_bool) = (first.dims(), matches!(first.class(), crate::value::Class::Logical));
@@ -388,7 +389,7 @@ fn joined_arrays(values: &[Value]) -> Option<Value> {
     Some(Value::tensor(Tensor::new(stacked(n, &dims), data)))
 }
 
-/// Struct arrays of one size and the same fields as one.
+/// Joins struct arrays of one size with the same fields to one; `None` for others.
 fn joined_structs(values: &[Value]) -> Option<Value> {
     let arrays: Vec<&StructArray> =
         values.iter().map(|v| if let Value::Struct(s) = v { Some(&**s) } else { None }).collect::<Option<_>>()?;

@@ -1,7 +1,7 @@
-//! The text of JSON: what is nested how, in the order in which it stands.
+//! Parses JSON text into its tree.
 //!
-//! In: bytes. Out: a tree, or where the text goes wrong. NaN and infinities may be spelled out, as `jsonencode` writes
-//! them on request. Must hold: lists and objects are nested at most [`DEPTH_MAX`] deep.
+//! In: bytes. Out: a tree, or the place of an error. NaN and infinities may be written out, as `jsonencode` writes them
+//! on request. Must hold: lists and objects are nested at most [`DEPTH_MAX`] deep.
 
 use crate::env::DEPTH_MAX;
 
@@ -22,13 +22,13 @@ pub(crate) enum Json {
     Object(Vec<(Vec<u8>, Json)>),
 }
 
-/// Where a text goes wrong, and why.
+/// The place of an error, and its reason.
 pub(crate) type Wrong = (usize, &'static str);
 
-/// What a text spells.
+/// Parses a text.
 ///
 /// # Errors
-/// What is no JSON.
+/// The text is no JSON.
 pub(crate) fn parse(text: &[u8]) -> Result<Json, Wrong> {
     let mut reader = Reader { text, at: 0, depth: 0 };
     reader.blanks();
@@ -60,7 +60,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Goes past this byte, if it is next behind blanks.
+    /// Goes past this byte if it comes next, after blanks. Returns whether it did.
     fn takes(&mut self, byte: u8) -> bool {
         self.blanks();
         let found = self.next() == Some(byte);
@@ -115,7 +115,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Behind its brace.
+    /// Parses an object, behind its brace.
     fn object(&mut self) -> Result<Json, Wrong> {
         let mut members = Vec::new();
         if self.takes(b'}') {
@@ -183,7 +183,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Behind a backslash.
+    /// Parses an escape, behind its backslash.
     fn escape(&mut self, out: &mut Vec<u8>) -> Result<(), Wrong> {
         let wrong = (self.at, "Invalid escape character in string");
         let letter = self.next().ok_or(wrong)?;
@@ -209,7 +209,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Four hexadecimal digits.
+    /// Parses four hexadecimal digits.
     fn unit(&mut self) -> Result<u32, Wrong> {
         let wrong = (self.at, "Incorrect hex digit after \\u escape in string");
         let digits = self.text.get(self.at..self.at + 4).ok_or(wrong)?;

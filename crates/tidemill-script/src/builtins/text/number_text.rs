@@ -1,8 +1,9 @@
 //! Numbers as texts: `num2str`, `mat2str`, `int2str`.
 //!
-//! Rules of `num2str`, as Octave 7.3 has them: a matrix of integers is written in `%g` columns as wide as its largest
-//! number of digits and two; other numbers in `%W.Pg` columns with P = 5 more digits than the largest number has
-//! before its point (at least 5, at most 16) and W = P + 7. A given precision is P. Blank columns at both ends go.
+//! The rules of `num2str` are those of Octave 7.3. A matrix of integers is written in `%g` columns, which are two wider
+//! than its largest number of digits. Other numbers are written in `%W.Pg` columns, where P is the number of digits
+//! before the point of the largest number plus 5 (at least 5, at most 16), and W = P + 7. A precision that is given
+//! replaces P. Blank columns at both ends are removed.
 
 use super::chars;
 use super::output::{RATIONAL_PLACES, text_row};
@@ -23,12 +24,12 @@ pub static ROWS: &[Builtin] = &[
     row("mat2str", 1, 3, 1, "mat2str (x, n, \"class\")", "A matrix as text that makes it.", mat2str),
 ];
 
-/// The most significant digits that are chosen without being asked for.
+/// The most significant digits that are chosen by default.
 const DIGITS_MAX: i32 = 16;
 /// The highest precision that is accepted; a double has no more digits.
 const PRECISION_MAX: f64 = 1100.0;
 
-/// How the elements of an array are written.
+/// The format of an array's elements.
 #[derive(Clone, Copy)]
 struct Columns {
     width: usize,
@@ -68,7 +69,7 @@ fn num2str(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         return fail!("num2str: PRECISION must be a scalar integer >= 0");
     }
     let digits = digits.min(PRECISION_MAX) as usize;
-    // For integers and logicals a precision is the columns' width.
+    // For integers and logicals, a precision is the columns' width.
     if !matches!(x.data.class(), Class::Double | Class::Single) {
         let columns =
             Columns { width: if x.len() == 1 { 0 } else { digits }, digits: DIGITS_MAX as usize, exact: true };
@@ -77,12 +78,13 @@ fn num2str(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(text_of(&x, Columns { width: if x.len() == 1 { 0 } else { digits + 7 }, digits, exact: false }).into())
 }
 
-/// A number as `num2str` gives it.
+/// Returns a number's text as `num2str` writes it.
 pub fn plain(x: &Tensor) -> String {
     text_of(x, columns_of(x)).as_text().unwrap_or_default()
 }
 
-/// ⌊log₁₀ of the largest magnitude⌋ of the finite numbers, 0 where there is none, and whether any is not finite.
+/// Returns ⌊log₁₀ of the largest magnitude⌋ of the finite numbers, 0 if there are none, and whether a number is not
+/// finite.
 fn largest_power(parts: impl Iterator<Item = f64>) -> (i32, bool) {
     let (mut largest, mut non_finite) = (0f64, false);
     for x in parts {
@@ -105,7 +107,7 @@ fn columns_of(x: &Tensor) -> Columns {
     let (power, non_finite) = largest_power(parts(x));
     let integers = parts(x).all(|v| !v.is_finite() || v == v.trunc());
     let (scalar, complex) = (x.len() == 1, x.data.is_complex());
-    // Complex integers are written with all of their digits, however many.
+    // Complex integers are written with all of their digits.
     if integers && (power < DIGITS_MAX || scalar || complex) {
         let digits = (power + 1).max(1);
         let width = if non_finite && !complex { (digits + 2).max(5) } else { digits + 2 };
@@ -119,13 +121,14 @@ fn columns_of(x: &Tensor) -> Columns {
     Columns { width: if scalar { 0 } else { digits + 7 }, digits, exact: false }
 }
 
-/// How many elements a line takes: a row's, and of an array of more dimensions as many as Octave has them: its columns
-/// for each dimension beyond the first.
+/// Returns the number of elements on a line: a row's. For an array of more dimensions, as in Octave, it is the number
+/// of columns for each dimension beyond the first.
 fn line_length(dims: &Dims) -> usize {
     (dims.columns() * (dims.len() - 1)).max(1)
 }
 
-/// The elements as lines, row by row (further dimensions beside the second), without the blank columns at both ends.
+/// Returns the elements as lines, row by row (further dimensions beside the second), without blank columns at both
+/// ends.
 fn text_of(x: &Tensor, columns: Columns) -> Value {
     if x.is_empty() {
         return Value::string("");
@@ -164,7 +167,7 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | 11 | 12 | b'\r' | 0)
 }
 
-/// Lines as a char matrix without the columns at both ends that are blank in all of them.
+/// Returns lines as a char matrix, without the columns at both ends that are blank in all lines.
 fn trimmed(mut lines: Vec<Vec<u8>>) -> Value {
     let width = lines.iter().map(Vec::len).max().unwrap_or(0);
     lines.iter_mut().for_each(|l| l.resize(width, b' '));
@@ -179,7 +182,7 @@ fn trimmed(mut lines: Vec<Vec<u8>>) -> Value {
     Value::tensor(Tensor::new(Dims::new(&[rows, last - first]), Data::Char(chars)))
 }
 
-/// The template once for every column, and a line for every row.
+/// Repeats the template for every column, and writes a line for every row.
 fn by_template(env: &mut Env, how: &Value, x: &Tensor) -> Flow<Outcome> {
     let (rows, count) = (x.dims.rows(), x.len() / x.dims.rows().max(1));
     let Value::Tensor(pattern) = how else { return fail!("num2str: PRECISION must be a scalar integer >= 0") };
@@ -193,7 +196,7 @@ fn by_template(env: &mut Env, how: &Value, x: &Tensor) -> Flow<Outcome> {
     let repeats = line_length(&x.dims) / if is_complex { 2 } else { 1 };
     env.check_host(&[once.len(), repeats], 1)?;
     let line = match template::conversions(once) > 1 && !is_complex {
-        // A template of several numbers breaks its lines itself.
+        // A template for several numbers contains its own line ends.
         true => once.to_vec(),
         false => [&once.repeat(repeats)[..], if pattern.double_quoted { b"\n" } else { b"\\n" }].concat(),
     };
@@ -208,18 +211,18 @@ fn by_template(env: &mut Env, how: &Value, x: &Tensor) -> Flow<Outcome> {
     if is_complex {
         text = with_units_moved(&text);
     }
-    // Of real numbers, empty lines go.
+    // For real numbers, empty lines are removed.
     let lines = text.split(|&b| b == b'\n').filter(|line| is_complex || !line.is_empty());
     Ok(trimmed(lines.map(<[u8]>::to_vec).collect()).into())
 }
 
-/// A template for a real part, and one for an imaginary part with its sign and unit.
+/// Returns a template for a real part, followed by one for an imaginary part with its sign and unit.
 fn with_imaginary(template: &[u8]) -> Vec<u8> {
     let end = template.iter().rposition(|&b| !is_blank(b)).map_or(0, |at| at + 1);
     [&template[..end], b"%-+", template.get(1..).unwrap_or_default(), b"i"].concat()
 }
 
-/// Real parts as columns, each with its imaginary parts as the next.
+/// Arranges each column's real parts, followed by its imaginary parts, as columns.
 fn beside_imaginary(x: &Tensor) -> Tensor {
     let rows = x.dims.rows().max(1);
     let part = |i: usize| {
@@ -232,7 +235,7 @@ fn beside_imaginary(x: &Tensor) -> Tensor {
     Tensor::new(Dims::new(&dims), Data::F64((0..2 * x.len()).map(part).collect()))
 }
 
-/// Units stand before the blanks that fill their field; at the end of a line without these.
+/// Moves imaginary units before the blanks that fill their field; at the end of a line these blanks are dropped.
 fn with_units_moved(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for (i, &byte) in text.iter().enumerate() {
@@ -318,7 +321,7 @@ fn element(x: &Tensor, i: usize, digits: (usize, usize)) -> String {
     format!("{real}{sign}{}i", number::text(z.im.abs(), Notation::General(digits.1)))
 }
 
-/// Rows of text as literals in single quotes, as MATLAB writes them.
+/// Returns rows of text as literals in single quotes, as MATLAB writes them.
 fn quoted(x: &Tensor) -> String {
     let rows: Vec<String> = x
         .row_strings()
@@ -333,7 +336,7 @@ fn quoted(x: &Tensor) -> String {
     }
 }
 
-/// Quotients: a scalar flush right in its places, a matrix as `format rat` lays it out, in rows of one length.
+/// Writes quotients: a scalar right-aligned in its places, a matrix as `format rat` lays it out, in rows of one length.
 fn rats(interp: &mut Interp, all: &[Value], _: usize) -> Flow<Outcome> {
     let env = &interp.env;
     env.host_all(all)?;

@@ -1,4 +1,4 @@
-//! Printing: `disp`, `printf` and their kin, and what `format` sets.
+//! Printing: `disp`, `printf` and the like, and the settings of `format`.
 
 use crate::builtins::files::streams::Files;
 use crate::builtins::{ANY, Builtin, Outcome, args, nothing, row};
@@ -32,10 +32,10 @@ pub static ROWS: &[Builtin] = &[
     ),
 ];
 
-/// Places of a quotient under `format rat`, and of one that `rats` writes.
+/// The places of a quotient under `format rat`, and in `rats`.
 pub(super) const RATIONAL_PLACES: u8 = 9;
 
-/// A char row, 1×0 if it is empty, as what is printed into a text is.
+/// Returns a char row, which is 1×0 if it is empty, as for text that is printed into a variable.
 pub(super) fn text_row(bytes: Vec<u8>) -> Value {
     Value::tensor(Tensor::new(Dims::new(&[1, bytes.len()]), Data::Char(bytes)))
 }
@@ -49,10 +49,10 @@ fn disp(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
     Ok(nothing())
 }
 
-/// A variable is shown with its name, any other value as `disp` does.
+/// Shows a variable with its name, and any other value as `disp` does.
 fn display_value(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let name = crate::builtins::language::assertion::written(interp).and_then(|written| written.into_iter().next());
-    // Of a function without arguments, too: `display (pi)`.
+    // A function without arguments counts, too: `display (pi)`.
     let is_name = |name: &String| {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -63,7 +63,7 @@ fn display_value(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome>
     }
 }
 
-/// The number of a stream that can be written to.
+/// Returns the number of a stream that can be written to.
 fn stream(interp: &mut Interp, name: &str, value: &Value) -> Flow<i64> {
     let number = match value {
         Value::Cell(_) | Value::Struct(_) | Value::Function(_) => f64::NAN,
@@ -136,7 +136,7 @@ fn sprintf(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome>
     Ok(vec![text_row(text), Value::string(""), length].into())
 }
 
-/// Prints a text; gives 0, or -1 for what is none.
+/// Prints a text, and returns 0, or -1 if the value is no text.
 fn write_text(interp: &mut Interp, stream: i64, text: &Value) -> Flow<Outcome> {
     match text {
         Value::Tensor(t) if t.data.class() == Class::Char => {
@@ -183,7 +183,7 @@ fn format(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> 
     Ok(nothing())
 }
 
-/// The format after `format words…`.
+/// Returns the format after `format words…`.
 fn format_of(words: &[String], mut format: Format) -> Flow<Format> {
     if words.is_empty() {
         return Ok(Format { width: format.width, ..Format::default() });

@@ -1,7 +1,7 @@
-//! Regular expressions as PCRE writes them, on `fancy-regex`: translation, compilation, matching on bytes.
+//! Regular expressions in PCRE's syntax, by `fancy-regex`: translation, compilation, matching on bytes.
 //!
 //! In: patterns and texts as bytes. Out: matches with byte positions. Must hold: a pattern that does not compile, or a
-//! search that gives up, is an error, never a panic; positions are those of the bytes that came in.
+//! search that gives up, is an error, never a panic; positions refer to the bytes of the text as it was given.
 
 use super::chars::is_space;
 use crate::env::Env;
@@ -12,26 +12,26 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How a pattern is read.
+/// Options of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flags {
-    /// Only the first match.
+    /// Only the first match is wanted.
     pub once: bool,
-    /// Case does not count.
+    /// Upper and lower case are equal.
     pub ignore_case: bool,
-    /// `^` and `$` also at lines.
+    /// `^` and `$` also match at lines.
     pub lines: bool,
-    /// `.` is no line end.
+    /// `.` does not match a line end.
     pub dot_excludes_newline: bool,
-    /// Blanks and comments in the pattern do not count.
+    /// Blanks and comments in the pattern are ignored.
     pub free_spacing: bool,
-    /// Matches of nothing count.
+    /// Empty matches count.
     pub empty_matches: bool,
-    /// `\b` is the bound of a word: what reached the pattern through double quotes. It is a backspace otherwise.
+    /// `\b` is a word boundary, as in a pattern that was written in double quotes. Otherwise it is a backspace.
     pub word_bounds: bool,
 }
 
-/// What is found by default.
+/// The default options.
 pub const DEFAULT: Flags = Flags {
     once: false,
     ignore_case: false,
@@ -42,33 +42,33 @@ pub const DEFAULT: Flags = Flags {
     word_bounds: false,
 };
 
-/// A match: where it is, and where its groups are.
+/// A match: its place, and those of its groups.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The bytes of the match.
     pub at: Range<usize>,
-    /// The bytes of each group, from the first.
+    /// The bytes of each group, from the first group on.
     pub groups: Vec<Option<Range<usize>>>,
 }
 
 /// A compiled pattern.
 pub struct Compiled {
     regex: Regex,
-    /// Names of groups in the order of the groups, each with the numbers, from 0, of the groups that have it.
+    /// The names of groups in the order of the groups, each with the indices, from 0, of the groups of this name.
     pub names: Vec<(Arc<str>, Vec<usize>)>,
 }
 
-/// Patterns that were compiled, for loops that use one again and again.
+/// Compiled patterns, for loops that use a pattern again and again.
 #[derive(Default)]
 struct Cache(FxHashMap<(Vec<u8>, Flags, bool), Arc<Compiled>>);
 
-/// How many compiled patterns are kept.
+/// The most compiled patterns that are kept.
 const CACHE_MAX: usize = 64;
 
-/// The pattern, compiled. `ends_line`: the text ends with a line end, before which `$` matches as well.
+/// Compiles a pattern. `ends_line`: the text ends with a line end, before which `$` matches as well.
 ///
 /// # Errors
-/// What is no regular expression.
+/// A pattern that is no regular expression.
 pub fn compile(env: &mut Env, who: &str, pattern: &[u8], flags: Flags, ends_line: bool) -> Flow<Arc<Compiled>> {
     let cache = env.keep.of::<Cache>();
     let key = (pattern.to_vec(), flags, ends_line);
@@ -99,10 +99,10 @@ pub fn compile(env: &mut Env, who: &str, pattern: &[u8], flags: Flags, ends_line
     Ok(compiled)
 }
 
-/// About what a match, or a group of one, takes with what is made of it.
+/// The approximate number of bytes that a match, or a group of a match, takes with everything made from it.
 const FOUND_BYTES: usize = 300;
 
-/// All matches of a pattern in a text, as Octave counts them: after a match of nothing the search goes on one
+/// Finds all matches of a pattern in a text, as Octave counts them: after an empty match the search goes on one
 /// character further.
 ///
 /// # Errors
@@ -114,7 +114,7 @@ pub fn matches(
     text: &[u8],
     flags: Flags,
 ) -> Flow<(Arc<Compiled>, Vec<Found>)> {
-    // Bytes that are not UTF-8 stand for a character each; their positions are then those of the characters.
+    // Each byte that is not UTF-8 becomes a character, and positions are then converted back from characters.
     let (subject, is_wider): (std::borrow::Cow<'_, str>, bool) = match std::str::from_utf8(text) {
         Ok(text) => (text.into(), false),
         Err(_) => (text.iter().map(|&b| b as char).collect::<String>().into(), true),
@@ -139,7 +139,7 @@ pub fn matches(
             false => whole.end(),
         };
         if !is_empty || flags.empty_matches {
-            // A place for it, and what is made of it.
+            // This is the memory for the match's places, and for everything made from it.
             growth.add(env, FOUND_BYTES * captures.len())?;
             let groups = (1..captures.len()).map(|i| captures.get(i).map(range)).collect();
             found.push(Found { at: range(whole), groups });
@@ -152,7 +152,7 @@ pub fn matches(
     Ok((compiled, found))
 }
 
-/// How many characters stand before each byte of a text: counted from the nearest mark.
+/// Counts the characters before each byte of a text, from the nearest mark.
 struct Characters<'t> {
     text: &'t [u8],
     /// The number of characters before every [`Characters::STEP`]th byte.
@@ -174,7 +174,7 @@ impl<'t> Characters<'t> {
         Characters { text, marks }
     }
 
-    /// The characters that begin in a piece.
+    /// Returns the number of characters that begin in a piece.
     fn count(bytes: &[u8]) -> usize {
         bytes.iter().filter(|&b| b & 0xC0 != 0x80).count()
     }
@@ -183,24 +183,24 @@ impl<'t> Characters<'t> {
         let mark = at / Self::STEP;
         match mark * Self::STEP < self.text.len() {
             true => self.marks[mark] + Self::count(&self.text[mark * Self::STEP..at]),
-            // The end of a text of whole steps.
+            // This is the end of a text that consists of whole steps.
             false => self.marks[self.marks.len() - 1],
         }
     }
 }
 
-/// A pattern in the syntax of the regex crate, and its names of groups, as in [`Compiled`].
+/// A pattern in the syntax of the regex crate, and the names of its groups as in [`Compiled`].
 type Translated = (String, Vec<(Arc<str>, Vec<usize>)>);
 
-/// A pattern of PCRE in the syntax of the regex crate: what both read alike stays as it is.
+/// Translates a pattern of PCRE to the syntax of the regex crate. Parts that mean the same in both are unchanged.
 ///
 /// # Errors
-/// What is wrong and where, in PCRE's words.
+/// The fault and its place, in PCRE's words.
 fn translate(pattern: &str, flags: Flags, ends_line: bool) -> Result<Translated, (&'static str, usize)> {
     let chars: Vec<(usize, char)> = pattern.char_indices().collect();
     let out = String::with_capacity(pattern.len() + 16);
     let mut t = Translator { chars, at: 0, out, depth: 0, flags, groups: 0, names: Vec::new() };
-    // Whether what came last can be repeated.
+    // Whether the last item can be repeated.
     let mut repeatable = false;
     while let Some(c) = t.next() {
         let here = t.chars[t.at - 1].0;
@@ -227,7 +227,7 @@ fn translate(pattern: &str, flags: Flags, ends_line: bool) -> Result<Translated,
                     return Err(("nothing to repeat", here));
                 }
                 t.out.push(c);
-                // A lazy or possessive mark may follow, and nothing to repeat again.
+                // A lazy or possessive mark may follow, but no further repetition.
                 if matches!(t.peek(), Some('?' | '+')) {
                     t.copy();
                 }
@@ -274,13 +274,13 @@ fn translate(pattern: &str, flags: Flags, ends_line: bool) -> Result<Translated,
 }
 
 struct Translator {
-    /// The pattern, with the characters' byte offsets.
+    /// The pattern's characters with their byte offsets.
     chars: Vec<(usize, char)>,
     at: usize,
     out: String,
     depth: usize,
     flags: Flags,
-    /// How many groups that are remembered were opened.
+    /// The number of capturing groups that were opened.
     groups: usize,
     names: Vec<(Arc<str>, Vec<usize>)>,
 }
@@ -302,7 +302,8 @@ impl Translator {
         }
     }
 
-    /// What follows an open parenthesis: group kinds are copied, so that their `?` is none that repeats.
+    /// Handles the text behind an open parenthesis. The kind of a group is copied, so that its `?` does not count as a
+    /// repetition.
     fn open(&mut self) {
         self.depth += 1;
         self.out.push('(');
@@ -314,7 +315,7 @@ impl Translator {
             self.groups += 1;
             let group = self.groups - 1;
             match self.names.iter_mut().find(|known| *known.0 == *name) {
-                // A name stands once in the crate's syntax.
+                // In the crate's syntax, a name may occur only once.
                 Some((_, groups)) => groups.push(group),
                 None => {
                     self.out.push_str(&format!("?<{name}>"));
@@ -326,7 +327,7 @@ impl Translator {
         }
         self.copy();
         match self.peek() {
-            // A comment ends at the next parenthesis, whatever is in it.
+            // A comment ends at the next parenthesis, whatever it contains.
             Some('#') => {
                 while let Some(c) = self.next() {
                     if c == ')' {
@@ -350,7 +351,7 @@ impl Translator {
         }
     }
 
-    /// The name in `?<name>` or `?P<name>`, and how many characters that is.
+    /// Returns the name in `?<name>` or `?P<name>`, and the number of characters that this takes.
     fn group_name(&self) -> Option<(String, usize)> {
         let rest: String = self.chars[self.at..].iter().map(|c| c.1).collect();
         let inner = rest.strip_prefix("?<").or_else(|| rest.strip_prefix("?P<"))?;
@@ -359,7 +360,7 @@ impl Translator {
         is_name.then(|| (name.to_string(), (rest.len() - inner.len()) + name.chars().count() + 1))
     }
 
-    /// `{n}`, `{n,}` or `{n,m}` behind the brace; `None` if it is none of them, and then nothing is read.
+    /// Reads `{n}`, `{n,}` or `{n,m}` behind the brace; `None` for other text, and then nothing is read.
     fn counts(&mut self) -> Option<String> {
         let rest: String = self.chars[self.at..].iter().map(|c| c.1).take_while(|&c| c != '}').collect();
         let closes = self.chars.get(self.at + rest.chars().count()).is_some();
@@ -372,7 +373,7 @@ impl Translator {
         Some(format!("{{{rest}}}"))
     }
 
-    /// A backslash was read: the escape behind it.
+    /// Handles an escape, behind its backslash.
     fn escape(&mut self, in_class: bool) -> Result<(), &'static str> {
         let Some(c) = self.next() else { return Err("\\ at end of pattern") };
         let plain = match (c, in_class) {
@@ -436,7 +437,7 @@ impl Translator {
         Ok(())
     }
 
-    /// Whether two more octal digits stand behind the digit that was read.
+    /// Whether two more octal digits follow the digit that was read.
     fn octal_follows(&self) -> bool {
         (0..2).all(|i| self.chars.get(self.at + i).is_some_and(|c| ('0'..='7').contains(&c.1)))
     }
@@ -462,7 +463,7 @@ impl Translator {
         self.out.push_str(&format!("\\x{{{code:x}}}"));
     }
 
-    /// Text between `\Q` and `\E`.
+    /// Handles text between `\Q` and `\E`.
     fn quoted(&mut self) {
         while let Some(c) = self.next() {
             if c == '\\' && self.peek() == Some('E') {
@@ -476,7 +477,7 @@ impl Translator {
         }
     }
 
-    /// A class in brackets; the first bracket was read.
+    /// Handles a class in brackets; its first bracket was read.
     fn class(&mut self) -> Result<(), &'static str> {
         let missing = "missing terminating ] for character class";
         self.out.push('[');

@@ -32,7 +32,7 @@ pub static ROWS: &[Builtin] = &[
     row("regexptranslate", 2, 2, 1, "regexptranslate (op, s)", "A text as a pattern for itself.", regexptranslate),
 ];
 
-/// What `regexp` gives, in its own order.
+/// The outputs of `regexp`, in its own order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Start,
@@ -46,7 +46,7 @@ enum Part {
 
 const PARTS: [Part; 7] = [Part::Start, Part::End, Part::Extents, Part::Match, Part::Tokens, Part::Names, Part::Split];
 
-/// The names of options; a word that goes on behind one is that one (`"matches"`).
+/// The names of options. A word that begins with one of them means that option (`"matches"`).
 const OPTIONS: [&str; 20] = [
     "once",
     "matchcase",
@@ -74,7 +74,7 @@ fn option(word: &str) -> &str {
     OPTIONS.into_iter().find(|name| word.starts_with(name)).unwrap_or(word)
 }
 
-/// Reads the options; the names of outputs among them, in their order.
+/// Reads the options, and the names of outputs among them in their order.
 fn options(who: &str, args: &[Value]) -> Flow<(Flags, Vec<Part>)> {
     let mut flags = Flags { ignore_case: who == "regexpi", ..DEFAULT };
     let mut parts = Vec::new();
@@ -107,7 +107,7 @@ fn options(who: &str, args: &[Value]) -> Flow<(Flags, Vec<Part>)> {
     Ok((flags, parts))
 }
 
-/// The characters of an argument that is a text, or counts as one.
+/// Returns the characters of an argument that is a text, or counts as one.
 fn characters(env: &Env, value: &Value) -> Flow<Vec<u8>> {
     match env.host(value)?.data.converted(Class::Char) {
         Data::Char(bytes) => Ok(bytes),
@@ -119,7 +119,7 @@ fn search(interp: &mut Interp, who: &str, args: &[Value], nargout: usize) -> Flo
     let env = &mut interp.env;
     env.host_all(args)?;
     let (flags, mut order) = options(who, &args[2..])?;
-    // What was not named follows in the usual order.
+    // Outputs that were not named follow in the usual order.
     order.extend(PARTS.iter().filter(|p| !order.contains(p)).copied().collect::<Vec<_>>());
     order.truncate(nargout.max(1));
     let (texts, patterns) = (&args[0], &args[1]);
@@ -168,8 +168,9 @@ fn search_one(
     Ok(order.iter().map(part).collect())
 }
 
-/// The groups that took part in a match, as Octave counts tokens: none that ends at the text's beginning, none that
-/// repeats the group before it. A pattern without groups has its whole match as its token, as in MATLAB.
+/// Returns the groups that took part in a match, as Octave counts tokens: without those that end at the text's
+/// beginning, and without those that repeat the group before. For a pattern without groups, the whole match is the
+/// token, as in MATLAB.
 fn tokens(found: &Found) -> Vec<std::ops::Range<usize>> {
     if found.groups.is_empty() {
         return vec![found.at.clone()];
@@ -187,7 +188,7 @@ fn tokens(found: &Found) -> Vec<std::ops::Range<usize>> {
     out
 }
 
-/// The extents of tokens: a row each.
+/// Returns the extents of tokens, a row for each.
 fn extents(found: &Found) -> Value {
     let tokens = tokens(found);
     let mut data: Vec<f64> = tokens.iter().map(|t| t.start as f64 + 1.0).collect();
@@ -195,7 +196,7 @@ fn extents(found: &Found) -> Value {
     Value::tensor(Tensor::new(Dims::new(&[tokens.len(), 2]), Data::F64(data)))
 }
 
-/// The text between matches.
+/// Returns the text between matches.
 fn pieces(text: &[u8], found: &[Found]) -> Vec<Vec<u8>> {
     let mut out = Vec::with_capacity(found.len() + 1);
     let mut from = 0;
@@ -207,7 +208,7 @@ fn pieces(text: &[u8], found: &[Found]) -> Vec<Vec<u8>> {
     out
 }
 
-/// The text of each named group in each match, as a struct array of an element a match.
+/// Returns the text of each named group in each match, as a struct array with an element for each match.
 fn names(text: &[u8], compiled: &Compiled, found: &[Found]) -> Value {
     let n = found.len();
     let dims = if n == 0 { Dims::zero() } else { Dims::new(&[1, n]) };
@@ -224,7 +225,7 @@ fn cell(items: Vec<Value>) -> Value {
     Value::Cell(Arc::new(CellArray::row(items)))
 }
 
-/// An output over all matches.
+/// Returns an output for all matches.
 fn all(text: &[u8], compiled: &Compiled, found: &[Found], part: Part) -> Value {
     match part {
         Part::Start => Value::row(found.iter().map(|f| f.at.start as f64 + 1.0).collect()),
@@ -239,7 +240,7 @@ fn all(text: &[u8], compiled: &Compiled, found: &[Found], part: Part) -> Value {
     }
 }
 
-/// An output of the first match, without a cell around it.
+/// Returns an output for the first match, without a cell around it.
 fn once(text: &[u8], compiled: &Compiled, found: &[Found], part: Part) -> Value {
     let Some(first) = found.first() else {
         return match part {
@@ -264,10 +265,10 @@ fn once(text: &[u8], compiled: &Compiled, found: &[Found], part: Part) -> Value 
     }
 }
 
-/// The parts of a text between matches of a pattern, and the matches; for `strsplit`.
+/// Returns the parts of a text between matches of a pattern, and the matches, for `strsplit`.
 ///
 /// # Errors
-/// What is no regular expression.
+/// A pattern that is no regular expression.
 pub fn split(env: &mut Env, text: &[u8], pattern: &[u8]) -> Flow<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
     let (_, found) = pattern::matches(env, "strsplit", pattern, text, DEFAULT)?;
     Ok((pieces(text, &found), found.into_iter().map(|f| text[f.at].to_vec()).collect()))
@@ -280,7 +281,7 @@ fn regexprep(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let (patterns, news) = (as_cell(&args[1]), as_cell(&args[2]));
     if news.items.len() != 1 && news.items.len() != patterns.items.len() {
         match &args[1] {
-            // One pattern takes the first replacement.
+            // One pattern uses the first replacement.
             Value::Cell(_) => return fail!("regexprep: number of pattern and replace arguments must match"),
             _ if news.items.is_empty() => return fail!("regexprep: inconsistent cell array dimensions"),
             _ => {}
@@ -311,15 +312,15 @@ fn regexprep(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
 }
 
-/// A piece of a replacement.
+/// A part of a replacement.
 enum New {
     Text(Vec<u8>),
-    /// `$1` is 1; `$0` the whole match.
+    /// `$1` is 1; `$0` is the whole match.
     Group(usize),
 }
 
-/// Reads a replacement: `$n` is a group, a backslash takes the meaning from what follows it; with `escapes` the
-/// escapes of strings are read as well.
+/// Parses a replacement: `$n` is a group, and a backslash makes the character behind it literal. With `escapes`,
+/// escapes of strings are replaced as well.
 fn replacement(bytes: &[u8], escapes: bool) -> Vec<New> {
     let mut out = Vec::new();
     let mut text = Vec::new();

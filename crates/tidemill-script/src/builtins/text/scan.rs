@@ -1,8 +1,8 @@
-//! Numbers and words from a text by a template: `sscanf` and `fscanf`.
+//! Reads numbers and words from a text by a template: `sscanf` and `fscanf`.
 //!
-//! In: a text, a template as C's `scanf` has it, and how much is wanted. Out: a column of numbers, or a text if the
-//! template only reads texts. The template begins anew until the text ends, an input does not fit, or enough is read.
-//! Must hold: a pass that reads nothing of the text is the last.
+//! In: a text, a template like those of C's `scanf`, and the wanted number of elements. Out: a column of numbers, or a
+//! text if the template only reads texts. The template starts again until the text ends, an input does not match, or
+//! enough was read. Must hold: a pass that reads nothing of the text is the last.
 
 use super::chars;
 use super::output::text_row;
@@ -35,31 +35,31 @@ pub static ROWS: &[Builtin] = &[
     .outside(),
 ];
 
-/// What a conversion reads.
+/// The kinds of conversions.
 #[derive(Clone, Debug, PartialEq)]
 enum Kind {
     Whole(Whole),
     Float,
     Word,
     Chars,
-    /// `%[…]`: bytes of a set, or of its complement.
+    /// `%[…]`: bytes in a set, or not in it.
     Set {
         bytes: Vec<u8>,
         complement: bool,
     },
 }
 
-/// How an integer is read.
+/// The form of an integer.
 #[derive(Clone, Debug, PartialEq)]
 struct Whole {
-    /// `None` if the digits say it.
+    /// Its base; `None` if the digits tell it.
     base: Option<u32>,
     signed: bool,
     bits: u32,
 }
 
 impl Whole {
-    /// Of a conversion's letter.
+    /// Makes the form for a conversion's letter.
     fn new(letter: u8, bits: u32) -> Whole {
         let base = match letter {
             b'i' => None,
@@ -70,7 +70,8 @@ impl Whole {
         Whole { base, signed: matches!(letter, b'd' | b'i'), bits }
     }
 
-    /// The number of a magnitude and a sign, or the nearest there is; without a sign, negative numbers wrap around.
+    /// Returns the number with this magnitude and sign, or the nearest possible one. For unsigned conversions, negative
+    /// numbers wrap around.
     fn number(&self, magnitude: u128, negative: bool) -> f64 {
         let range = 1u128 << self.bits;
         match (self.signed, negative) {
@@ -85,9 +86,9 @@ impl Whole {
 /// A part of a template.
 #[derive(Clone, Debug, PartialEq)]
 enum Item {
-    /// Blanks, any number of them.
+    /// Any number of blanks.
     Space,
-    /// A byte that must be there.
+    /// A byte that must come next.
     Byte(u8),
     Conversion {
         kind: Kind,
@@ -96,14 +97,14 @@ enum Item {
     },
 }
 
-/// What a conversion gave.
+/// The result of a conversion.
 #[derive(Clone, Debug, PartialEq)]
 enum Found {
     Number(f64),
     Text(Vec<u8>),
 }
 
-/// Reads a template; `None` if a `%` begins no conversion.
+/// Parses a template; `None` if a `%` begins no conversion.
 fn parse(template: &[u8]) -> Option<Vec<Item>> {
     let mut items = Vec::new();
     let mut at = 0;
@@ -159,7 +160,7 @@ fn parse(template: &[u8]) -> Option<Vec<Item>> {
     Some(items)
 }
 
-/// `%[…]` from behind its bracket: the set, and where its closing bracket stands.
+/// Parses `%[…]` from behind its bracket: returns the set, and the place of its closing bracket.
 fn set(template: &[u8], mut at: usize) -> Option<(Kind, usize)> {
     let complement = template.get(at) == Some(&b'^');
     at += usize::from(complement);
@@ -183,7 +184,7 @@ fn set(template: &[u8], mut at: usize) -> Option<(Kind, usize)> {
     }
 }
 
-/// A text, and how much of it is read.
+/// A text, and the position up to which it was read.
 struct Input<'a> {
     text: &'a [u8],
     at: usize,
@@ -200,7 +201,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The longest run of fitting bytes, at most `most`.
+    /// Reads the longest run of matching bytes, at most `most`.
     fn run(&mut self, most: usize, fits: impl Fn(u8) -> bool) -> &'a [u8] {
         let rest = &self.text[self.at..];
         let len = rest.iter().take(most).take_while(|&&b| fits(b)).count();
@@ -223,7 +224,7 @@ impl<'a> Input<'a> {
         (!text.is_empty()).then(|| Found::Text(text.to_vec()))
     }
 
-    /// An integer in a base, or in the base that its first digits say.
+    /// Reads an integer in a base, or in the base that its first digits tell.
     fn whole(&mut self, most: usize, whole: &Whole) -> Option<Found> {
         let start = self.at;
         let sign = self.run(most.min(1), |b| matches!(b, b'+' | b'-'));
@@ -289,16 +290,17 @@ impl<'a> Input<'a> {
     }
 }
 
-/// What was read, how many conversions it took, and whether all of the text fitted.
+/// The elements that were read, the number of conversions, and whether all of the text matched.
 struct Scanned {
     found: Vec<Found>,
     count: usize,
     fits: bool,
-    /// How much of the text was read.
+    /// The position up to which the text was read.
     end: usize,
 }
 
-/// Reads until the text ends, something does not fit, or `enough` conversions are made. `once`: the template once only.
+/// Reads until the text ends, an input does not match, or `enough` conversions were made. `once`: the template is used
+/// once.
 fn scan(text: &[u8], items: &[Item], enough: usize, once: bool) -> Scanned {
     let mut input = Input { text, at: 0 };
     let mut out = Scanned { found: Vec::new(), count: 0, fits: true, end: 0 };
@@ -340,7 +342,7 @@ fn scan(text: &[u8], items: &[Item], enough: usize, once: bool) -> Scanned {
     out
 }
 
-/// Rows, columns and all elements that are wanted.
+/// The wanted numbers of rows, columns and elements.
 struct Wanted {
     rows: Option<usize>,
     columns: Option<usize>,
@@ -365,7 +367,7 @@ fn wanted(interp: &Interp, who: &str, size: Option<&Value>) -> Flow<Wanted> {
     }
 }
 
-/// The elements under the size that was asked for.
+/// Returns the elements in the wanted shape.
 fn shaped(found: Vec<Found>, items: &[Item], wanted: &Wanted) -> Value {
     let text_only = items.iter().all(|i| match i {
         Item::Conversion { kind, kept, .. } => !kept || matches!(kind, Kind::Word | Kind::Chars | Kind::Set { .. }),
@@ -378,14 +380,14 @@ fn shaped(found: Vec<Found>, items: &[Item], wanted: &Wanted) -> Value {
             Found::Text(text) => numbers.extend(text.into_iter().map(f64::from)),
         }
     }
-    // How much is wanted counts conversions: a word is one, whatever its length.
+    // The wanted number counts conversions. A word is one conversion, whatever its length.
     let rows = wanted.rows.or(if numbers.len() > wanted.elements { Some(wanted.elements) } else { None });
     if text_only && wanted.rows.is_none_or(|rows| rows == 1) {
         return text_row(numbers.into_iter().map(|x| x as u8).collect());
     }
     let dims = match rows {
         Some(0) if wanted.rows.is_some() => Dims::new(&[0, wanted.columns.unwrap_or(0)]),
-        // One column is as long as what was found; of several, the last is filled up.
+        // A single column is as long as the elements found. The last one of several columns is filled up.
         Some(rows) if rows > 0 && numbers.len() > rows => {
             let columns = numbers.len().div_ceil(rows);
             numbers.resize(rows * columns, 0.0);
@@ -401,7 +403,7 @@ fn shaped(found: Vec<Found>, items: &[Item], wanted: &Wanted) -> Value {
     Value::tensor(Tensor::new(dims, data))
 }
 
-/// The template of a call, its escapes read if it is in single quotes.
+/// Returns the template of a call. Its escapes are replaced if it was written in single quotes.
 fn template(interp: &Interp, who: &str, value: &Value) -> Flow<Vec<Item>> {
     let Some(bytes) = value.as_bytes() else { return fail!("{who}: format TEMPLATE must be a string") };
     let quoted = interp.env.host(value)?.double_quoted;
@@ -412,7 +414,7 @@ fn template(interp: &Interp, who: &str, value: &Value) -> Flow<Vec<Item>> {
     }
 }
 
-/// The outputs, and how much of the text was read.
+/// Returns the outputs, and the position up to which the text was read.
 fn outputs(interp: &mut Interp, who: &str, text: &[u8], args: &[Value], count: usize) -> Flow<(Outcome, usize)> {
     let items = template(interp, who, &args[1])?;
     let message = |s: &Scanned| if s.fits { String::new() } else { format!("{who}: format failed to match") };
@@ -455,7 +457,7 @@ fn fscanf(interp: &mut Interp, args: &[Value], count: usize) -> Flow<Outcome> {
     template(interp, "fscanf", &args[1])?;
     let bytes = interp.env.keep.of::<Files>().rest("fscanf", &args[0])?;
     let (outcome, end) = outputs(interp, "fscanf", &bytes, args, count)?;
-    // What was not read is there for the next call.
+    // The rest of the text is left for the next call.
     interp.env.keep.of::<Files>().give_back("fscanf", &args[0], bytes.len() - end)?;
     Ok(outcome)
 }

@@ -1,4 +1,4 @@
-//! Strings split at separators.
+//! Splits strings at separators.
 
 use super::chars::{self, cell_row, unescaped};
 use super::strings::wide;
@@ -10,7 +10,7 @@ use crate::value::{CellArray, Class, Dims, Value};
 use crate::vm::Interp;
 use std::sync::Arc;
 
-/// The options of `strsplit` after its separators.
+/// The options of `strsplit` behind the separators.
 struct Splitting {
     collapse: bool,
     regular: bool,
@@ -58,7 +58,7 @@ fn blanks() -> Vec<&'static [u8]> {
 
 pub(super) fn strsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     let refused = "strsplit: S and DEL must be string values";
-    // The separators may be left out before the options.
+    // The separators may be omitted before the options.
     let first = args.get(1).and_then(Value::as_text).map(|t| t.to_lowercase()).unwrap_or_default();
     let no_separator = args.len() % 2 == 1 && matches!(first.as_str(), "collapsedelimiters" | "delimitertype");
     let (separators, rest) = match args.get(1) {
@@ -77,17 +77,17 @@ pub(super) fn strsplit(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Ou
         super::regexp::split(&mut interp.env, s, pattern.as_bytes())?
     } else {
         let mut separators: Vec<Vec<u8>> = separators.iter().map(|p| unescaped(p)).collect();
-        // The longest that fits is taken.
+        // The longest separator that matches is used.
         separators.sort_by_key(|p| std::cmp::Reverse(p.len()));
         split_at(&interp.env, s, &separators, options.collapse)?
     };
     Ok(vec![cell_row(parts), cell_row(found)].into())
 }
 
-/// About what a short part of a text takes, as one of many in a cell array.
+/// The approximate number of bytes that a short part takes as one of many in a cell array.
 const PART_BYTES: usize = 200;
 
-/// Splits a text at separators: the parts, and what stood between them.
+/// Splits a text at separators: returns the parts, and the separators between them.
 fn split_at(env: &Env, s: &[u8], separators: &[Vec<u8>], collapse: bool) -> Flow<(Vec<Vec<u8>>, Vec<Vec<u8>>)> {
     let (mut parts, mut found, mut growth) = (Vec::new(), Vec::new(), Growth::default());
     let (mut from, mut at) = (0, 0);

@@ -1,6 +1,6 @@
-//! Making and changing strings: char matrices, joining, splitting, trimming, replacing.
+//! Makes and changes strings: char matrices, joining, splitting, trimming, replacing.
 //!
-//! In: char arrays and cell arrays of strings. Out: the same. Empty strings come out 0×0, as in Octave.
+//! In: char arrays and cell arrays of strings. Out: the same. Empty results are 0×0, as in Octave.
 
 use super::chars::{self, cell_column, char_matrix, each, is_blank, is_space, unescaped};
 use super::splitting::{ostrsplit, strsplit};
@@ -52,7 +52,7 @@ pub static ROWS: &[Builtin] = &[
     ),
 ];
 
-/// The rows that an argument of `char` or `strvcat` stands for.
+/// Adds the rows that an argument of `char` or `strvcat` gives.
 fn rows_of(env: &Env, value: &Value, growth: &mut Growth, out: &mut Vec<Vec<u8>>) -> Flow<()> {
     match value {
         Value::Cell(c) => c.items.iter().try_for_each(|v| rows_of(env, v, growth, out))?,
@@ -72,7 +72,7 @@ fn rows_of(env: &Env, value: &Value, growth: &mut Growth, out: &mut Vec<Vec<u8>>
     Ok(())
 }
 
-/// Codes as characters: rounded; what is no byte is NUL.
+/// Turns codes into characters: they are rounded, and a code that is no byte becomes NUL.
 fn characters(data: &Data) -> Data {
     let code = |x: f64| if (0.0..255.5).contains(&x) { x.round() as u8 } else { 0 };
     match data {
@@ -117,7 +117,7 @@ fn strvcat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(char_matrix(&rows).into())
 }
 
-/// The rows of a char matrix as strings, without the blanks that padded them.
+/// Returns the rows of a char matrix as strings, without padding blanks.
 fn trimmed_rows(value: &Value) -> Option<Vec<Vec<u8>>> {
     let mut rows = chars::rows(value)?;
     for row in &mut rows {
@@ -225,7 +225,7 @@ fn cstrcat(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
 }
 
-/// A char row that is 1×0 if it is empty.
+/// Returns a char row that is 1×0 if it is empty.
 pub(super) fn wide(bytes: &[u8]) -> Value {
     Value::tensor(Tensor::new(Dims::new(&[1, bytes.len()]), Data::Char(bytes.to_vec())))
 }
@@ -347,7 +347,7 @@ fn strrep(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
 }
 
-/// Octave replaces at every place, also where places overlap.
+/// Replaces a pattern at all places, including overlapping ones, as Octave does.
 fn replaced(text: &[u8], len: usize, new: &[u8], places: &[usize]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut from = 0;
@@ -362,7 +362,7 @@ fn replaced(text: &[u8], len: usize, new: &[u8], places: &[usize]) -> Vec<u8> {
     out
 }
 
-/// The text without white space at both ends, or without white space and NUL at its end.
+/// Returns the text without white space at both ends, or without white space and NUL at its end.
 fn trimmed(s: &[u8], both: bool) -> &[u8] {
     let goes = |b: u8| is_space(b) || !both && b == 0;
     let end = s.iter().rposition(|&b| !goes(b)).map_or(0, |at| at + 1);
@@ -414,7 +414,7 @@ fn blanks(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     Ok(Value::string(vec![b' '; n as usize]).into())
 }
 
-/// A text in capitals or in small letters; of what is not UTF-8, the ASCII letters.
+/// Returns a text in upper or lower case. If it is not UTF-8, only ASCII letters change.
 fn cased_text(bytes: &[u8], up: bool) -> Vec<u8> {
     match (std::str::from_utf8(bytes), up) {
         (Ok(text), true) if !text.is_ascii() => text.to_uppercase().into_bytes(),
@@ -429,7 +429,7 @@ fn cased(interp: &mut Interp, name: &str, args: &[Value], up: bool) -> Flow<Outc
         Ok(match value {
             Value::Cell(cell) => each(cell, |v| change(v, name, up))?,
             Value::Tensor(t) => match &*t.data {
-                // Letters may take other numbers of bytes, and so of elements, in the other case.
+                // In the other case, letters may have another number of bytes, and so of elements.
                 Data::Char(bytes) if !bytes.is_ascii() && t.dims.len() == 2 => {
                     let rows = t.row_strings().unwrap_or_default();
                     char_matrix(&rows.iter().map(|row| cased_text(row, up)).collect::<Vec<_>>())
@@ -464,7 +464,7 @@ fn strjust(_: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
         match side.as_bytes().first() {
             Some(b'l') => row.rotate_left(lead),
             Some(b'c') => {
-                // The middle of what is left over, rounded down to the left.
+                // The text is centred, and rounded down to the left.
                 let shift = (trail as i64 - lead as i64).div_euclid(2);
                 if shift >= 0 { row.rotate_right(shift as usize) } else { row.rotate_left(-shift as usize) }
             }
@@ -485,7 +485,7 @@ fn substr(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if offset == 0.0 || offset.abs() > n || offset != offset.trunc() {
         return fail!("substr: OFFSET = {offset} out of range");
     }
-    // Both count from the end where they are negative.
+    // Both count from the end if they are negative.
     let offset = if offset < 0.0 { n + offset + 1.0 } else { offset };
     let rest = n - offset + 1.0;
     let given = match args.get(2) {
@@ -539,7 +539,7 @@ fn without_tabs(row: &[u8], width: usize) -> Vec<u8> {
     out
 }
 
-/// A text with special characters written as escapes.
+/// Returns a text with special characters written as escapes.
 fn escaped(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     for &b in text {

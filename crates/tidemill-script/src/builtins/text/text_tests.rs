@@ -1,5 +1,5 @@
-//! Functions of text, cells and structs against recorded results of GNU Octave 7.3: `text_cases.txt` has a case a line,
-//! an expression and its value in the form of [`shown`], or the error's identifier and message.
+//! Tests functions of text, cells and structs against recorded results of GNU Octave 7.3. Each line of `text_cases.txt`
+//! is a case: an expression and its value in the form of [`shown`], or the error's identifier and message.
 
 use crate::Script;
 use crate::display::number::is_missing;
@@ -8,7 +8,7 @@ use crate::output::Captured;
 use crate::value::{Data, Value};
 use crate::vm::Interp;
 
-/// A number as `%.17g` writes it.
+/// Formats a number by `%.17g`.
 fn number(x: f64) -> String {
     if x.is_nan() {
         return if is_missing(x) { "NA".into() } else { "NaN".into() };
@@ -27,7 +27,7 @@ fn number(x: f64) -> String {
     plain(&format!("{x:.*}", (16 - exponent).max(0) as usize))
 }
 
-/// Class, dimensions and elements of a value.
+/// Formats the class, dimensions and elements of a value.
 fn shown(value: &Value) -> String {
     let dims = value.dims().iter().map(usize::to_string).collect::<Vec<_>>().join("  ");
     let list = |items: &[Value], end: &str| items.iter().map(|v| shown(v) + end).collect::<String>();

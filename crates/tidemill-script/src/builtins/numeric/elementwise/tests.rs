@@ -1,4 +1,4 @@
-//! Functions of elements against results that Octave gave (`ops/recorded/functions.txt`), in host memory and on the
+//! Tests functions of elements against results of Octave (`ops/recorded/functions.txt`), in host memory and on the
 //! runtime.
 
 use crate::builtins::{Outcome, find};
@@ -10,7 +10,7 @@ use crate::value::{Tensor, Value};
 use crate::vm::Interp;
 use std::sync::Arc;
 
-/// A line of the recordings: a function, its arguments, and the result.
+/// A line of the recordings: a function, its arguments, and its result.
 struct Case {
     line: &'static str,
     name: &'static str,
@@ -41,7 +41,7 @@ fn cases() -> Vec<Case> {
 impl Case {
     fn run(&self, interp: &mut Interp, args: &[Value]) -> Result<Value, ScriptError> {
         let builtin = find(self.name).unwrap_or_else(|| panic!("{} is no builtin", self.name));
-        // A step works on an environment; the machine holds it.
+        // A step needs an environment, which the machine holds, so `rig::settle` cannot be used.
         let result = loop {
             let outcome = builtin.call(interp, args, 1);
             match outcome {
@@ -67,28 +67,28 @@ impl Case {
             Err(error) if self.expected.starts_with("error") => {
                 error.message.contains(&self.expected[6..]) || error.message.contains("wrong type argument")
             }
-            // On the runtime, what would be complex is a fault.
+            // On the runtime, a result that would be complex is a fault.
             Err(error) => lazy && error.message.contains("is complex"),
             Ok(t) if !self.expected.starts_with("error") => same(t, &parsed(self.expected), 1e-13, !lazy),
             Ok(_) => false,
         }
     }
 
-    /// Where MATLAB differs from what Octave recorded, or where neither is right.
+    /// Whether MATLAB differs from the recorded result of Octave, or neither is right.
     fn deviates(&self) -> bool {
         let complex = self.args.iter().any(|a| a.data.is_complex());
         match self.name {
-            // Exact at multiples of 30 and 45 degrees; Octave refuses integers' fractions.
+            // These are exact at multiples of 30 and 45 degrees; Octave refuses fractions for integers.
             "sind" | "cosd" | "tand" | "asind" | "acosd" => true,
-            // The angle of NaN is NaN.
+            // Here the angle of NaN is NaN.
             "arg" => self.args[0].data.has_nan(),
-            // -7 / 2 is -3 by fix, not -4.
+            // Here -7 / 2 is -3 by `fix`, not -4.
             "idivide" => true,
             "bitshift" => complex,
             // MATLAB refuses complex numbers; Octave's erfcinv has fewer digits below 1e-9.
             "erf" | "erfc" | "erfcx" => complex,
             "erfcinv" => (0..self.args[0].len()).any(|i| (0.0..1e-6).contains(&self.args[0].data.f64_at(i))),
-            // Octave rounds on the way where integers are given.
+            // Octave rounds intermediate results for integers.
             "nthroot" | "beta" => self.args.iter().any(|a| a.data.class().is_integer()),
             _ => false,
         }
