@@ -1,11 +1,11 @@
-//! How fast scripts run, beside GNU Octave on the same texts in the same run.
+//! Measures how fast scripts run, beside GNU Octave on the same texts in the same run.
 //!
 //! `cargo bench --bench scripts -- [--quick] [FILTER]`
 //!
-//! Each program times itself by `tic` and `toc` and by `cputime`, so that nobody's start-up counts, and prints what it
-//! computed, which has to be what Octave computed. Runs of both take turns; medians are compared, of wall time and of
-//! CPU time (all threads), which says more where the machine has other work. Without `octave-cli` only our times are
-//! printed. Figures of time are printed, not asserted. Everything runs on the host.
+//! Each program times itself by `tic` and `toc` and by `cputime`, so that start-up does not count, and prints its
+//! result, which must equal Octave's. Runs of both alternate. The medians of wall time and of CPU time (of all threads)
+//! are compared; CPU time is more reliable if the machine has other work. Without `octave-cli` only our times are
+//! printed. Times are printed, not asserted. Everything runs on the host.
 
 use parking_lot::Mutex;
 use std::process::{Command, ExitCode};
@@ -16,7 +16,7 @@ use tidemill_script::env::Options as ScriptOptions;
 use tidemill_script::output::Captured;
 use tidemill_script::{Script, Workspace};
 
-/// A program and the share of Octave's time that it may take.
+/// A program, and the share of Octave's time that it may take.
 struct Program {
     name: &'static str,
     goal: f64,
@@ -31,7 +31,7 @@ const fn program(name: &'static str, goal: f64, functions: &'static str, text: &
 
 const HALVE: &str = "function y = halve (x)\n  y = x * 0.5 + 1;\nend\n";
 
-/// Goals of the scalar loops.
+/// The scalar loops.
 const SCALARS: &[Program] = &[
     program("sum of a million numbers", 0.2, "", "s = 0; for k = 1:1000000, s = s + k*2; end, check = s;"),
     program("recurrence", 0.3, "", "x = zeros (1, 1e6); for k = 2:1e6, x(k) = x(k-1)*0.5 + 1; end, check = x(end);"),
@@ -52,7 +52,7 @@ const SCALARS: &[Program] = &[
     ),
 ];
 
-/// 100,000 statements (or as many as Octave ends soon enough) on small matrices.
+/// 100,000 statements on small matrices (or as many as Octave finishes in a short time).
 const SMALL_MATRICES: &[Program] = &[
     program("A * B", 1.0, "", "A = magic (3); B = A'; for k = 1:1e5, C = A*B; end, check = sum (C(:));"),
     program("A + B * 0.5", 1.0, "", "A = magic (3); B = A; for k = 1:1e5, B = A + B*0.5; end, check = sum (B(:));"),
@@ -95,7 +95,7 @@ const SMALL_MATRICES: &[Program] = &[
     program("complex", 1.0, "", "A = magic (3) * (1+2i); for k = 1:1e5, B = A*A + A; end, check = abs (sum (B(:)));"),
 ];
 
-/// What else stands in loops: builtins, texts, containers, calls, growth.
+/// Other statements in loops: builtins, texts, containers, calls, growth.
 const LOOPS: &[Program] = &[
     program(
         "mod, floor, abs, max",
@@ -167,7 +167,7 @@ const LOOPS: &[Program] = &[
     program("try", 1.0, "", "n = 0; for k = 1:1e4, try, error ('a:b', 'c'); catch, n = n+1; end, end, check = n;"),
 ];
 
-/// Arrays beyond what stays in a script's memory at once, in loops that change or read parts of them.
+/// Loops that change or read parts of arrays that are too large for a script's own memory.
 const ARRAYS: &[Program] = &[
     program(
         "A(k,:) = r",
@@ -230,7 +230,7 @@ const ARRAYS: &[Program] = &[
     program("30 x 30 products", 1.0, "", "A = magic (30); B = A'; for k = 1:3000, C = A*B; end, check = sum (C(:));"),
 ];
 
-/// What was asked for on the command line.
+/// The options of the command line.
 struct Options {
     quick: bool,
     filter: String,
@@ -240,7 +240,7 @@ fn main() -> ExitCode {
     let mut options = Options { quick: false, filter: String::new() };
     for argument in std::env::args().skip(1) {
         match argument.as_str() {
-            // Cargo says that it is a benchmark.
+            // Cargo passes this to benchmarks.
             "--bench" => {}
             "--quick" => options.quick = true,
             other => options.filter = other.into(),
@@ -284,7 +284,7 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-/// What a run printed in its last line.
+/// The numbers in the last line that a run printed.
 struct Seen {
     wall_s: f64,
     cpu_s: f64,
@@ -296,7 +296,7 @@ fn read(printed: &str) -> Option<Seen> {
     Some(Seen { wall_s: words.next()??, cpu_s: words.next()??, check: words.next()?? })
 }
 
-/// Medians of wall time and of CPU time.
+/// Returns the medians of wall time and of CPU time.
 fn medians(seen: &[Seen]) -> (f64, f64) {
     (median(seen.iter().map(|s| s.wall_s).collect()), median(seen.iter().map(|s| s.cpu_s).collect()))
 }
@@ -350,7 +350,7 @@ fn beside_octave(
 /// The binary that was built with this benchmark.
 const BINARY: &str = env!("CARGO_BIN_EXE_tidemill");
 
-/// `tidemill run` of a file without statements, start and end included.
+/// Measures `tidemill run` on a file without statements, including its start and end.
 fn empty_file() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::temp_dir().join(format!("tidemill_empty_{}.m", std::process::id()));
     std::fs::write(&file, "")?;
@@ -410,8 +410,8 @@ fn array_text() -> String {
     text
 }
 
-/// Work that keeps a core's units busy, as an interpreter does: chains of multiplications and of reads of a table.
-/// Arithmetic that mostly waits for itself gains by two threads also where they share a core.
+/// Keeps a core's units busy, as an interpreter does, with chains of multiplications and reads of a table. Arithmetic
+/// that mostly waits for its own results would gain by two threads even if they share a core.
 #[inline(never)]
 fn spin(steps: u64) {
     static TABLE: [u64; 1024] = {
@@ -429,7 +429,7 @@ fn spin(steps: u64) {
     );
 }
 
-/// The seconds that a step of [`spin`] takes.
+/// Returns the seconds that a step of [`spin`] takes.
 fn step() -> f64 {
     const STEPS: u64 = 4_000_000;
     let times = (0..ROUNDS).map(|_| {
@@ -440,15 +440,15 @@ fn step() -> f64 {
     median(times.collect()) / STEPS as f64
 }
 
-/// The hardware's own limit: the seconds that two threads take for the arithmetic of all copies. Two virtual cores may be
-/// one core of the machine, and others may use it.
+/// Returns the hardware's limit: the seconds that two threads take for the arithmetic of all copies. Two virtual cores
+/// may be one core of the machine, and other programs may use it.
 fn arithmetic_of_two_threads(steps: u64) -> f64 {
     let begin = Instant::now();
     std::thread::scope(|scope| (0..2).for_each(|_| drop(scope.spawn(move || spin(steps * COPIES / 2)))));
     begin.elapsed().as_secs_f64()
 }
 
-/// The executor's own limit: what tasks gain that do `steps` of arithmetic each.
+/// Returns the executor's limit: the speedup of tasks that each do `steps` of arithmetic.
 fn arithmetic_in_tasks(executor: &tokio::runtime::Runtime, steps: u64) -> Result<f64, Box<dyn std::error::Error>> {
     let (mut one_by_one, mut at_once) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -472,11 +472,11 @@ fn arithmetic_in_tasks(executor: &tokio::runtime::Runtime, steps: u64) -> Result
 }
 
 const COPIES: u64 = 1000;
-/// How often copies are measured.
+/// The number of measurements of copies.
 const ROUNDS: usize = 9;
 
-/// A thousand copies at once beside a thousand runs one after the other, in one process: by `run_copies`, all awaited by
-/// one task, and each in a task of its own.
+/// Measures a thousand copies at the same time, beside a thousand runs one after the other in the same process: by
+/// `run_copies`, awaited together by one task, and each in a task of its own.
 fn copies(runtime: &Runtime, what: &str, text: &str, step: f64) -> Result<(), Box<dyn std::error::Error>> {
     let script = Script::parse(text)?;
     let executor = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -549,7 +549,7 @@ fn copies(runtime: &Runtime, what: &str, text: &str, step: f64) -> Result<(), Bo
     copies_by_command(text)
 }
 
-/// The same by `--copies`, start and end of the process included.
+/// Measures the same by `--copies`, including the start and the end of the process.
 fn copies_by_command(text: &str) -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::temp_dir().join(format!("tidemill_copies_{}.m", std::process::id()));
     std::fs::write(&file, text)?;

@@ -1,12 +1,12 @@
-//! How far estimates are from what devices then take.
+//! Compares the runtime's estimates with the times that devices then take.
 //!
-//! In: a runtime. Out: for each of its devices and a few programs, the microseconds that a run was estimated to keep the
-//! device, and those that it kept it. Must hold: both are the runtime's own counters, of the same batches.
+//! In: a runtime. Out: for each of its devices and for a few programs, the microseconds that a run was estimated to
+//! take on the device, and those that it took. Must hold: both are the runtime's own counters, for the same batches.
 
 use std::fmt;
 use tidemill::{Array, DeviceKind, Result, Runtime};
 
-/// Runs of which the median is shown; one more comes before, which compiles.
+/// The number of runs whose median is shown. One more run comes before, which compiles.
 const RUNS: usize = 5;
 
 /// A program over one operand, a square matrix.
@@ -28,7 +28,7 @@ fn chain(x: &Array) -> Array {
     ((x * 1.5 + 0.25).sin() * x).exp()
 }
 
-/// A program on a device: the microseconds that the runtime estimated for a run, and those that the device took.
+/// A program on a device, with the microseconds that the runtime estimated for a run, and those that the device took.
 pub struct Line {
     device: String,
     what: &'static str,
@@ -55,7 +55,8 @@ pub async fn measure(runtime: &Runtime) -> Result<Vec<Line>> {
             for run in 0..=RUNS {
                 let before = runtime.stats();
                 (program.of)(&x).eval().await?;
-                // The device answers before the runtime counts; what is asked next is answered after.
+                // The device answers before the runtime counts. This request is answered only after the runtime has
+                // counted.
                 x.explain().await?;
                 let did = runtime.stats().since(&before);
                 if run > 0 {

@@ -1,14 +1,14 @@
-//! `tidemill info`: what this machine offers, and what a runtime makes of it.
+//! `tidemill info`: the devices of this machine, and how a runtime uses them.
 //!
-//! In: a choice of device. Out: the adapters that wgpu sees, and the devices of a runtime that was opened on them, with
-//! their probed arithmetic and measured constants, and how far estimates made of them are off.
+//! In: a choice of device. Out: the adapters that wgpu sees; the devices of a runtime opened on them, with their probed
+//! arithmetic and measured constants; and the errors of estimates made from them.
 
 use crate::estimates::{self, Line};
 use crate::shared::{Outcome, RuntimeOptions};
 use std::fmt;
 use tidemill::{Costs, DeviceInfo, DeviceKind, Features, FloatProfile, Result};
 
-/// The environment variables that a runtime reads, and what each says; docs/configuration.md has more.
+/// The environment variables that a runtime reads, with a description; docs/configuration.md has more.
 const VARIABLES: [(&str, &str); 5] = [
     ("TIDEMILL_DEVICE", "the device, where the program names none"),
     ("TIDEMILL_CACHE", "the folder of what is measured and compiled"),
@@ -17,14 +17,14 @@ const VARIABLES: [(&str, &str); 5] = [
     ("TIDEMILL_TRACE_DISPATCHES", "1: the timeline shows every dispatch"),
 ];
 
-/// What is to be shown.
+/// The options of the command.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     #[command(flatten)]
     runtime: RuntimeOptions,
 }
 
-/// What there is.
+/// The adapters and devices.
 pub struct Report {
     adapters: Vec<String>,
     devices: Vec<DeviceInfo>,
@@ -58,7 +58,7 @@ fn adapters() -> Vec<String> {
     Vec::new()
 }
 
-/// Bytes in the largest unit in which there is at least one.
+/// Shows bytes in the largest unit of which there is at least one.
 struct Bytes(u64);
 
 impl fmt::Display for Bytes {

@@ -1,9 +1,9 @@
 //! The `tidemill` command.
 //!
-//! In: arguments. Out: a report on the standard output, errors on the standard error, and an exit code: 0 done,
-//! 1 failed, 2 wrong usage, 130 interrupted. The programs themselves are those of `examples/` beside it.
-//! Must hold: an interrupt ends scripts behind their cleanup and the runtime in order, so that its timeline opens; a
-//! second one ends at once.
+//! In: arguments. Out: a report on the standard output, errors on the standard error, and an exit code: 0 done, 1
+//! failed, 2 wrong usage, 130 interrupted. The programs are those in `examples/`.
+//! Must hold: an interrupt lets scripts do their cleanup and ends the runtime in order, so that its timeline is
+//! complete. A second interrupt ends the process at once.
 
 #[path = "../examples/concurrent/program.rs"]
 mod concurrent;
@@ -30,15 +30,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tidemill::{Error, ErrorKind, Result};
 use tokio::sync::Notify;
 
-/// What a shell expects of a program that was ended by Ctrl-C.
+/// The exit code that a shell expects of a program that was ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
-/// So long the last words of an interrupted program may take.
+/// How long the last output of an interrupted program may take.
 const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(300);
-/// So long an interrupted program may take to notice: a step that computes for minutes does not look up meanwhile.
+/// How long an interrupted program may take to notice the interrupt. A step that computes for minutes does not notice
+/// it.
 const LOOK_UP: std::time::Duration = std::time::Duration::from_millis(500);
 
-/// So long it may then take to end: what runs on a device ends with its batch.
+/// How long it may then take to end. Work on a device ends with its batch.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// An asynchronous GPU array runtime
@@ -85,24 +86,25 @@ enum Trace {
     },
 }
 
-/// Interrupts: the first one asks, a second one before that was heeded does not wait for an answer.
+/// Counts interrupts. The first one asks the program to end. A second one, before the first was handled, ends it at
+/// once.
 #[derive(Default)]
 pub struct Interrupts {
     asked: AtomicBool,
-    /// Whether the program is ending for it.
+    /// Whether the program is ending because of an interrupt.
     noticed: Arc<AtomicBool>,
     notify: Notify,
-    /// What the scripts that run are told.
+    /// The interrupt of the running scripts.
     scripts: Arc<tidemill_script::interrupt::Interrupt>,
 }
 
 impl Interrupts {
-    /// Waits for one.
+    /// Waits for an interrupt.
     pub async fn asked(&self) {
         self.notify.notified().await;
     }
 
-    /// Waits for one, and for a while beyond it, in which scripts clean up and end by themselves.
+    /// Waits for an interrupt, and then for a while in which scripts clean up and end by themselves.
     async fn given_up(&self) {
         self.asked().await;
         self.noticed.store(true, Ordering::Relaxed);
@@ -112,19 +114,19 @@ impl Interrupts {
         }
     }
 
-    /// Whether scripts clean up, or will do so when they look up.
+    /// Whether scripts are cleaning up, or will do so when they notice the interrupt.
     fn is_cleaning(&self) -> bool {
         self.scripts.is_guarded()
     }
 
-    /// Forgets those that came.
+    /// Marks all interrupts so far as handled.
     pub fn heed(&self) {
-        // A permit may be left of one that nobody waited for.
+        // There may be a permit left of an interrupt for which nothing waited.
         let _ = futures::FutureExt::now_or_never(self.notify.notified());
         self.asked.store(false, Ordering::Relaxed);
     }
 
-    /// `outlived`: the command goes on after an interrupt.
+    /// Handles an interrupt. `outlived`: the command goes on after it.
     fn ask(self: &Arc<Self>, outlived: bool) {
         if self.asked.swap(true, Ordering::Relaxed) {
             end_at_once();
@@ -147,9 +149,9 @@ impl Interrupts {
     }
 }
 
-/// Ends the process as it stands. A timeline opens after every write to it.
+/// Ends the process at once. A timeline is complete after every write to it.
 fn end_at_once() -> ! {
-    // Nobody may be reading, so that a write never ends.
+    // A write may block for ever if its reader does not read, so another thread writes.
     let (told, is_told) = std::sync::mpsc::channel();
     let last_words = move || {
         sink::flush_in_a_hurry();
@@ -163,7 +165,7 @@ fn end_at_once() -> ! {
     std::process::exit(i32::from(INTERRUPTED));
 }
 
-/// Prints help, the version, or what is wrong with the arguments, and says how that ends.
+/// Prints help, the version, or the usage error, and returns the exit code.
 fn told(answer: &clap::Error) -> ExitCode {
     match answer.print() {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe && answer.exit_code() == 0 => {
@@ -187,7 +189,7 @@ fn main() -> ExitCode {
         Ok(executor) => executor,
         Err(error) => return failure(&error.into()),
     };
-    // A program that is interrupted is dropped here, and its runtime with it, which completes its timeline.
+    // If the program is interrupted, it is dropped here together with its runtime, which completes the timeline.
     let result = executor.block_on(async {
         tokio::select! {
             result = run(command, &interrupts) => Some(result),
@@ -195,7 +197,7 @@ fn main() -> ExitCode {
         }
     });
     match result {
-        // A script that has cleaned up and ended.
+        // The script has cleaned up and ended.
         Some(result) if !heeds_itself && interrupts.asked.load(Ordering::Relaxed) => {
             if let Err(error) = result {
                 failure(&error);
@@ -205,8 +207,8 @@ fn main() -> ExitCode {
         Some(Ok(status)) => ExitCode::from(status),
         Some(Err(error)) => failure(&error),
         None => {
-            // Tasks that were spawned hold the runtime, too, and so do threads of copies. What does not look up is left
-            // behind.
+            // Spawned tasks and threads of copies hold the runtime, too. Those that do not notice the interrupt are
+            // left behind.
             executor.shutdown_timeout(LOOK_UP);
             end_at_once();
         }
@@ -214,13 +216,13 @@ fn main() -> ExitCode {
 }
 
 impl Command {
-    /// Whether an interrupt does not end it.
+    /// Whether the command handles interrupts and goes on.
     fn heeds_interrupts(&self) -> bool {
         matches!(self, Command::Repl(_))
     }
 }
 
-/// Runs a command; its exit status: 0 if all that it was asked for was done.
+/// Runs a command, and returns its exit status: 0 if everything was done.
 async fn run(command: Command, interrupts: &Arc<Interrupts>) -> Result<u8> {
     match command {
         Command::Run(options) => script::run(options, interrupts).await,
@@ -248,18 +250,19 @@ fn tell(report: impl Outcome) -> Result<u8> {
     shared::tell(&report).map(|succeeded| u8::from(!succeeded))
 }
 
-/// `outlived`: the command goes on after an interrupt, though not after a signal to end.
+/// Installs the handlers of signals. `outlived`: the command goes on after an interrupt, though not after a signal to
+/// end.
 #[cfg(unix)]
 fn on_interrupt(interrupts: Arc<Interrupts>, outlived: bool) -> Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    // One that is ignored (`nohup`) stays so.
+    // A signal that was ignored when the process began (`nohup`) stays ignored.
     let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
     let mut signals = signal_hook::iterator::Signals::new(heeded).map_err(uncaught)?;
     let asks = move || signals.forever().for_each(|signal| interrupts.ask(outlived && signal == SIGINT));
     std::thread::Builder::new().name("interrupts".into()).spawn(asks).map(drop).map_err(uncaught)
 }
 
-/// Whether whoever began the process had it ignore a signal, as far as the system tells.
+/// Whether the process was started with this signal ignored, as far as the system reports it.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,7 +1,8 @@
-//! `tidemill repl`: statements as they are typed.
+//! `tidemill repl`: runs statements as they are typed.
 //!
-//! In: lines, edited and remembered by a library. Out: what they print. Must hold: an interrupt ends what runs, or the
-//! line that is typed, and leaves the variables alone; only `exit` or the end of the input ends the session.
+//! In: lines, which a library lets users edit and keeps as a history. Out: what the statements print. Must hold: an
+//! interrupt ends the running text, or the line being typed, and leaves the variables alone. Only `exit` or the end of
+//! the input ends the session.
 
 use super::script::{PlaceOptions, report};
 use super::sink::{Console, Shared, say};
@@ -19,13 +20,13 @@ use tidemill_script::machine::{self, End, Interp};
 use tidemill_script::source::{Source, TYPED};
 use tokio::sync::oneshot;
 
-/// The stack of what runs a text.
+/// The stack size of the thread that runs a text.
 const STACK_BYTES: usize = 32 << 20;
 
-/// Reads and runs until the input ends; the exit status.
+/// Reads and runs statements until the input ends, and returns the exit status.
 ///
 /// # Errors
-/// What keeps the runtime from starting or ending, and a terminal that cannot be read.
+/// Errors of starting or ending the runtime, and a terminal that cannot be read.
 pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u8> {
     let runtime = options.start().await?;
     let session = runtime.session("repl").seed(options.seed).open();
@@ -40,7 +41,7 @@ pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u
     let mut lines = Lines::new()?;
     let mut status = 0;
     while let Some(text) = lines.statement().await? {
-        // Of a program or a file that was cut off; who types sees what is said of it.
+        // The input was a program or a file that was cut off. On a terminal, users see the message.
         if lines.is_cut_off {
             status = 1;
         }
@@ -61,7 +62,7 @@ pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u
             break;
         }
     }
-    // What a variable's end runs.
+    // The end of a variable may run cleanup functions.
     let begin = |interp: &mut Interp| {
         interp.drop_variables();
         Ok(())
@@ -77,21 +78,22 @@ pub async fn run(options: PlaceOptions, interrupts: Arc<Interrupts>) -> Result<u
     Ok(status)
 }
 
-/// What runs texts.
+/// A machine that runs texts.
 struct Machine {
     interp: Interp,
-    /// Set where it is left behind: it is no longer heard.
+    /// Set when the machine is left behind, so that its output is dropped.
     left: Arc<AtomicBool>,
 }
 
-/// Runs what `begin` begins in the session's variables, and what is due behind it; a status if that asks to end.
+/// Runs the text that `begin` begins in the session's variables, and the cleanup functions that become due. Returns a
+/// status if the text asks to exit.
 async fn run_begun(
     mut machine: Machine,
     begin: impl FnOnce(&mut Interp) -> std::result::Result<(), ScriptError>,
     console: &Arc<Console>,
     interrupts: &Interrupts,
 ) -> Result<(Machine, Option<i32>)> {
-    // What was meant for the line that was typed is not for what runs now.
+    // Interrupts that were meant for the typed line do not apply to the text that runs now.
     interrupts.heed();
     machine.interp.heed_interrupts();
     if let Err(error) = begin(&mut machine.interp) {
@@ -121,7 +123,7 @@ async fn run_begun(
             }
             None => {
                 say("interrupted\n");
-                // Objects of `onCleanup` that were left behind with the step that did not end.
+                // These are `onCleanup` objects that were left behind with the step that did not end.
                 if !machine.interp.is_due() {
                     return Ok((machine, None));
                 }
@@ -130,8 +132,8 @@ async fn run_begun(
     }
 }
 
-/// Runs what has begun, on a thread of its own: a step that computes for hours does not look up, and is left behind
-/// when an interrupt comes, with another machine in its place that has the variables as they stood when the step began.
+/// Runs the begun text on a thread of its own. A step that computes for hours does not notice interrupts, so at an
+/// interrupt it is left behind. Another machine takes its place, with the variables as they were when the step began.
 async fn drive(
     mut machine: Machine,
     console: &Arc<Console>,
@@ -142,11 +144,11 @@ async fn drive(
     let (tell, mut told) = oneshot::channel();
     let run = move || {
         let end = futures::executor::block_on(machine::drive(&mut machine.interp));
-        // Where nobody waits any more, it has been left behind.
+        // If nothing receives this, the machine was left behind.
         let _ = tell.send((machine, Some(end)));
     };
     std::thread::Builder::new().name("text".into()).stack_size(STACK_BYTES).spawn(run)?;
-    // Another machine in this one's place, which is no longer heard.
+    // Makes another machine in place of this one, whose output is dropped from now on.
     let revived = || {
         let output = Shared::new(console.clone(), false, None);
         let heard = output.left();
@@ -163,8 +165,8 @@ async fn drive(
                 interrupts.heed();
             }
             () = tokio::time::sleep(LOOK_UP), if asked > 0 => {
-                // What cleans up is waited for, until it is interrupted, too. Between two steps it sees that in a
-                // moment.
+                // Cleanup is waited for, until it is interrupted, too. Between two steps, the machine notices the
+                // interrupt within a moment.
                 if (asked > 1 || !kept.is_guarded())
                     && let Some(machine) = revived()
                 {
@@ -176,13 +178,13 @@ async fn drive(
     if let Ok(ended) = ended {
         return Ok(ended);
     }
-    // The thread has panicked, and said so.
+    // The thread has panicked, and has reported it.
     let machine = revived().ok_or_else(|| Error::new(ErrorKind::Internal, "a text stopped on a broken invariant"))?;
     say("error: a text stopped on a broken invariant, a bug in Tidemill\n");
     Ok((machine, None))
 }
 
-/// The name after `help`, which may be a variable as well (`help = 3`).
+/// Returns the name after `help`. A variable may be called `help`, too (`help = 3`).
 fn help_topic(text: &str) -> Option<&str> {
     let rest = text.trim().strip_prefix("help")?;
     let topic = rest.trim_end_matches([';', ',']).trim().trim_matches(['"', '\'']);
@@ -196,11 +198,11 @@ fn help(interp: &mut Interp, topic: &str) {
     interp.env.print(text);
 }
 
-/// Where statements come from: a terminal with editing and history, or plain lines.
+/// The source of statements: a terminal with editing and history, or plain lines.
 struct Lines {
     editor: Option<DefaultEditor>,
     history: Option<PathBuf>,
-    /// Whether the input, no terminal, ended within a statement.
+    /// Whether the input was no terminal, and ended within a statement.
     is_cut_off: bool,
 }
 
@@ -213,13 +215,13 @@ impl Lines {
         let home = std::env::var_os("HOME").or_else(|| std::env::var_os("USERPROFILE"));
         let history = home.map(|h| PathBuf::from(h).join(".tidemill_history"));
         if let Some(path) = &history {
-            // The first session has no history yet.
+            // At the first session there is no history yet.
             let _ = editor.load_history(path);
         }
         Ok(Lines { editor: Some(editor), history, is_cut_off: false })
     }
 
-    /// The next whole statement, over several lines if need be; `None` at the end of the input.
+    /// Returns the next complete statement, which may take several lines; `None` at the end of the input.
     async fn statement(&mut self) -> Result<Option<String>> {
         let mut text = String::new();
         loop {
@@ -277,7 +279,7 @@ impl Lines {
 
     fn remember(&mut self) {
         if let (Some(editor), Some(path)) = (&mut self.editor, &self.history) {
-            // A home that cannot be written has no history.
+            // If the home folder cannot be written, no history is kept.
             let _ = editor.save_history(path);
         }
     }

@@ -1,7 +1,7 @@
-//! `tidemill run`, `tidemill eval`: scripts on one runtime, alone or many at once.
+//! `tidemill run`, `tidemill eval`: run scripts on one runtime, alone or many at once.
 //!
-//! In: files, `-`, or a text. Out: what the scripts print, on the standard output; errors with their place and their
-//! call stack, on the standard error; an exit status. Must hold: lines of different scripts never mix.
+//! In: files, `-`, or a text. Out: the scripts' output on the standard output; errors with their place and their call
+//! stack on the standard error; an exit status. Must hold: lines of different scripts never mix.
 
 use super::sink::{Console, Shared, say};
 use super::{INTERRUPTED, Interrupts};
@@ -31,18 +31,18 @@ pub struct RunOptions {
     /// Script files; `-` is the standard input
     #[arg(required = true, value_name = "FILE.m")]
     files: Vec<PathBuf>,
-    /// Run every file so many times at once
+    /// Run every file this many times at once
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     copies: u32,
     /// Begin every line with the name of its script
     #[arg(long)]
     prefix: bool,
-    /// Print the plan of whatever is computed on the runtime, before it runs
+    /// Print the plan of everything that is computed on the runtime, before it runs
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
     place: PlaceOptions,
-    /// What `argv()` gives
+    /// The arguments that `argv()` returns
     #[arg(last = true, value_name = "ARGS")]
     arguments: Vec<String>,
 }
@@ -57,7 +57,7 @@ pub struct EvalOptions {
     place: PlaceOptions,
 }
 
-/// Where scripts run, and what is recorded of it.
+/// The device and the surroundings of scripts, and what is recorded of their runs.
 #[derive(Args)]
 pub struct PlaceOptions {
     /// Where to compute: auto, host, gpu or gpu:N; auto if neither is given
@@ -72,21 +72,21 @@ pub struct PlaceOptions {
     /// Print counters at the end
     #[arg(long)]
     pub stats: bool,
-    /// For strangers' scripts: neither files, folders, the environment, processes nor the standard input
+    /// For scripts that are not trusted: no access to files, folders, the environment, processes or the standard input
     #[arg(long)]
     pub sandbox: bool,
 }
 
-/// How long the end waits for what is still computed: nobody reads it any more.
+/// How long the end of the process waits for results that are still being computed. Nothing reads them any more.
 const DRAIN: Duration = Duration::from_secs(1);
 
 impl PlaceOptions {
     /// Starts the runtime.
     ///
     /// # Errors
-    /// A device that is not there, a timeline that cannot be written.
+    /// A device that does not exist; a timeline that cannot be written.
     pub async fn start(&self) -> Result<Runtime> {
-        // A script that computes little never loads a driver.
+        // With this, a script that computes little never loads a driver.
         let mut builder = Runtime::builder().open_on_demand(true).drain(DRAIN);
         if let Some(device) = self.device {
             builder = builder.device(device);
@@ -98,7 +98,7 @@ impl PlaceOptions {
     }
 }
 
-/// A script, and how often it runs.
+/// A script, and the number of its runs.
 struct Task {
     script: Script,
     name: String,
@@ -106,10 +106,10 @@ struct Task {
     copies: u32,
 }
 
-/// Runs files; the exit status.
+/// Runs files, and returns the exit status.
 ///
 /// # Errors
-/// What keeps the runtime from starting or ending.
+/// Errors of starting or ending the runtime.
 pub async fn run(options: RunOptions, interrupts: &Interrupts) -> Result<u8> {
     let mut status = 0;
     let mut tasks = Vec::new();
@@ -142,10 +142,10 @@ pub async fn run(options: RunOptions, interrupts: &Interrupts) -> Result<u8> {
     Ok(run_tasks(tasks, &options.place, options.prefix).await?.max(status))
 }
 
-/// Runs a text.
+/// Runs a text, and returns the exit status.
 ///
 /// # Errors
-/// As [`run`].
+/// Those of [`run`].
 pub async fn eval(options: EvalOptions, interrupts: &Interrupts) -> Result<u8> {
     match Script::from_source(&Source::given(EVALUATED, options.text)) {
         Ok(script) => {
@@ -162,10 +162,10 @@ pub async fn eval(options: EvalOptions, interrupts: &Interrupts) -> Result<u8> {
     }
 }
 
-/// The most bytes of a script's text; a device may have no end.
+/// The most bytes of a script's text. Some files, such as devices, have no end.
 const TEXT_BYTES_MAX: u64 = 1 << 28;
 
-/// All that is there to read.
+/// Reads everything from a reader.
 fn whole(reader: impl Read) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(TEXT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
@@ -178,7 +178,7 @@ fn whole(reader: impl Read) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A file's text, and the folders in which its functions are looked for.
+/// Returns a file's text, and the folders in which its functions are looked for.
 fn read(file: &Path) -> Result<(Arc<Source>, Vec<PathBuf>)> {
     if file == Path::new("-") {
         let bytes = whole(std::io::stdin().lock())?;
@@ -189,13 +189,13 @@ fn read(file: &Path) -> Result<(Arc<Source>, Vec<PathBuf>)> {
         return Err(Error::new(ErrorKind::Io, "is a folder"));
     }
     let bytes = whole(opened)?;
-    // Wherever the script goes, what lies beside it is found.
+    // The folder is absolute, so that functions beside the script are found even after `cd`.
     let folder = std::path::absolute(file)?.parent().unwrap_or(Path::new(".")).to_path_buf();
     let path = vec![folder, PathBuf::from(".")];
     Ok((Source::file(file, decoded(&bytes)), path))
 }
 
-/// The text of a file: UTF-8, or UTF-16 where the file says so by its first two bytes, as Windows writes it.
+/// Decodes the text of a file: UTF-8, or UTF-16 if its first two bytes are a byte order mark, as in files from Windows.
 fn decoded(bytes: &[u8]) -> Cow<'_, str> {
     let units = |unit: fn([u8; 2]) -> u16| {
         let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|two| unit([two[0], two[1]])).collect();
@@ -211,13 +211,13 @@ fn decoded(bytes: &[u8]) -> Cow<'_, str> {
 /// How scripts share the console.
 #[derive(Clone, Copy)]
 struct Form {
-    /// Every line begins with its script's name.
+    /// Whether every line begins with its script's name.
     prefix: bool,
-    /// Lines are not mixed.
+    /// Whether only whole lines are printed, so that lines of different scripts do not mix.
     whole_lines: bool,
 }
 
-/// All that is to run, and what it shares.
+/// All runs, and the state that they share.
 struct Work {
     tasks: Vec<Task>,
     runtime: Runtime,
@@ -227,7 +227,7 @@ struct Work {
 }
 
 impl Work {
-    /// A run, by its number among all, to its end; its exit status.
+    /// Does the run with this number among all runs, and returns its exit status.
     async fn run(&self, number: usize) -> i32 {
         let (mut copy, mut task) = (number, 0);
         while copy >= self.tasks[task].copies as usize {
@@ -235,7 +235,7 @@ impl Work {
             task += 1;
         }
         let Task { script, name, options, .. } = &self.tasks[task];
-        // Numbered among all of the same name, also of other files.
+        // Runs with the same name are numbered, even if they come from different files.
         let runs = |tasks: &[Task]| tasks.iter().filter(|t| t.name == *name).map(|t| t.copies as usize).sum::<usize>();
         let name = match runs(&self.tasks) {
             1 => name.clone(),
@@ -258,14 +258,14 @@ impl Work {
         }
     }
 
-    /// Tells the error that ended a run.
+    /// Prints the error that ended a run.
     fn tell(&self, name: &str, error: &ScriptError) {
         self.console.flush();
         report_of(self.form.whole_lines.then_some(name), error);
     }
 }
 
-/// The exit status that a run leaves, or what it panicked with.
+/// The exit status of a run, or its panic.
 type Ended = Result<i32, Box<dyn Any + Send>>;
 
 fn status_of(ended: Ended) -> u8 {
@@ -295,19 +295,19 @@ async fn run_tasks(tasks: Vec<Task>, place: &PlaceOptions, prefix: bool) -> Resu
     if place.stats {
         say(work.runtime.stats());
     }
-    // The scripts have let go of it.
+    // The scripts have dropped their references.
     if let Some(work) = Arc::into_inner(work) {
         work.runtime.shutdown().await?;
     }
     Ok(status)
 }
 
-/// Shows an error with its place, a caret under it, and the calls that were open.
+/// Prints an error with its place, a caret under it, and the calls that were open.
 pub fn report(error: &ScriptError) {
     report_of(None, error);
 }
 
-/// As [`report`], with the name of the script among several that it ended.
+/// Does the same as [`report`], with the name of the script that the error ended.
 fn report_of(script: Option<&str>, error: &ScriptError) {
     let mut text = Vec::new();
     match &error.place {
@@ -346,7 +346,7 @@ fn report_of(script: Option<&str>, error: &ScriptError) {
         }
         None => text = format!("error: {}\n", error.message).into_bytes(),
     }
-    // The script's own line is said by the place, unless the error is elsewhere.
+    // The place tells the script's own line, unless the error is elsewhere.
     let place = error.place.as_ref();
     let is_elsewhere = |call: &Call| place.is_some_and(|p| !Arc::ptr_eq(&p.source, &call.place.source));
     let calls = &error.stack;
@@ -369,7 +369,7 @@ fn report_of(script: Option<&str>, error: &ScriptError) {
         let heading = if lines.is_empty() { "" } else { "error: called from\n" };
         text.extend_from_slice(heading.as_bytes());
         for (line, times) in lines {
-            // A recursion calls from one place again and again.
+            // A recursion calls from the same place again and again.
             let again = if times > 1 { format!(", {times} times") } else { String::new() };
             text.extend_from_slice(format!("{line}{again}\n").as_bytes());
         }
@@ -381,12 +381,13 @@ fn report_of(script: Option<&str>, error: &ScriptError) {
     let _ = std::io::stderr().lock().write_all(&text);
 }
 
-/// The longest line that is shown whole, and how much of a longer one is shown before a place and after its beginning.
+/// The longest line that is shown completely. Of a longer line, this much is shown before a place and behind its
+/// beginning.
 const LINE_BYTES_MAX: usize = 1000;
 const BEFORE_CHARS: usize = 60;
 const AFTER_CHARS: usize = 100;
 
-/// The range of the line that a place begins in.
+/// Returns the range of the line in which a place begins.
 fn line_of(place: &Place) -> Range<usize> {
     let text = &place.source.text;
     let at = place.source.floor_char_boundary(place.span.start as usize);
@@ -394,18 +395,18 @@ fn line_of(place: &Place) -> Range<usize> {
     start..text[at..].find('\n').map_or(text.len(), |end| at + end)
 }
 
-/// Whether a place's line is longer than anybody reads: the text of a machine, or no text at all.
+/// Whether a place's line is too long to read, as in generated or binary files.
 fn is_long_line(place: &Place) -> bool {
     line_of(place).len() > LINE_BYTES_MAX
 }
 
-/// The same report with a part of the line alone.
+/// Returns the same report with only a part of the line.
 fn beside_the_place(error: &ScriptError, place: &Place) -> String {
     let (source, line) = (&place.source, line_of(place));
     let at = source.floor_char_boundary(place.span.start as usize);
     let before = source.text[line.start..at].char_indices().rev().nth(BEFORE_CHARS - 1).map_or(0, |(i, _)| i);
     let after = source.text[at..line.end].char_indices().nth(AFTER_CHARS).map_or(line.end, |(i, _)| at + i);
-    // What is no text has no width.
+    // Control characters have no width.
     let shown = |part: &str| part.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
     let position = source.position(place.span.start);
     let left = format!("{}{}", if before > 0 { "…" } else { "" }, shown(&source.text[line.start + before..at]));
@@ -420,7 +421,7 @@ fn beside_the_place(error: &ScriptError, place: &Place) -> String {
     text
 }
 
-/// A text without its colours: the heading of a report has one, whatever is asked for.
+/// Removes colours from a text, since the heading of a report is always coloured.
 fn without_colours(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut inside = false;

@@ -1,7 +1,7 @@
-//! The standard output of scripts: one console, and a sink a script.
+//! The standard output of scripts: one console, and a sink for each script.
 //!
-//! Must hold: with several scripts only whole lines reach the console; a reader that has gone is remembered, not
-//! panicked about.
+//! Must hold: with several scripts, only whole lines reach the console. A reader that has closed the pipe is noted, and
+//! causes no panic.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -11,25 +11,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 use tidemill_script::output::Output;
 
-/// Bytes that are kept back where the output is no terminal.
+/// The bytes that are buffered if the output is no terminal.
 const BUFFER_BYTES: usize = 1 << 16;
 
-/// The longest line that is kept back until it ends; a longer one is broken here.
+/// The longest line that is buffered until it ends. A longer line is broken here.
 const LINE_BYTES_MAX: usize = 1 << 24;
-/// Bytes that a script among several keeps back for itself, so that it seldom asks for the console.
+/// The bytes that each of several scripts buffers for itself, so that it seldom locks the console.
 const LINES_BYTES: usize = 1 << 12;
-/// How often several scripts that want to be read at once are heard.
+/// How often the output of several scripts is passed on while it is being read.
 const HEARD_EVERY: Duration = Duration::from_millis(20);
 
-/// The consoles of this process, for an end in a hurry.
+/// The consoles of this process, which are flushed if the process ends at once.
 static CONSOLES: Mutex<Vec<Weak<Console>>> = Mutex::new(Vec::new());
 
-/// Says something on the standard error, if anybody hears.
+/// Prints to the standard error, if it can be written.
 pub fn say(words: impl Display) {
     let _ = write!(std::io::stderr().lock(), "{words}");
 }
 
-/// Passes on what the consoles keep back, where nobody is writing: the process is about to end without dropping them.
+/// Flushes the consoles that are not being written, since the process is about to end without dropping them.
 pub fn flush_in_a_hurry() {
     let Ok(consoles) = CONSOLES.try_lock() else { return };
     for console in consoles.iter().filter_map(Weak::upgrade) {
@@ -49,7 +49,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// The console of this process.
+    /// Makes the console of this process.
     pub fn new() -> Arc<Console> {
         let console = Arc::new(Console {
             buffer: Mutex::new(Buffer { bytes: Vec::new(), passed_at: Instant::now(), is_due: false }),
@@ -82,12 +82,12 @@ impl Console {
         buffer.bytes.clear();
     }
 
-    /// Passes on what is kept back.
+    /// Passes on the buffered bytes.
     pub fn flush(&self) {
         self.pass_on(&mut self.buffer());
     }
 
-    /// Passes on what is kept back, in a moment if that was done a moment ago.
+    /// Passes on the buffered bytes: at once, or a moment later if that was done a moment ago.
     fn flush_soon(self: &Arc<Console>) {
         let mut buffer = self.buffer();
         let wait = HEARD_EVERY.saturating_sub(buffer.passed_at.elapsed());
@@ -108,7 +108,7 @@ impl Console {
         }
     }
 
-    /// The end of what is written: the exit status, which tells of a reader that has gone.
+    /// Ends the output, and returns the exit status, which tells of a reader that has closed the pipe.
     pub fn end(&self, status: u8) -> u8 {
         self.flush();
         if !self.is_closed() {
@@ -118,7 +118,7 @@ impl Console {
         status.max(1)
     }
 
-    /// Whether nobody reads any more.
+    /// Whether the reader has closed the pipe.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
@@ -126,48 +126,48 @@ impl Console {
 
 impl Drop for Console {
     fn drop(&mut self) {
-        // Of scripts that were interrupted, what they had printed.
+        // This is the output of scripts that were interrupted.
         self.flush();
     }
 }
 
-/// Whether the standard output and error go to the same reader, as far as that is known: then one that has gone reads
-/// neither.
+/// Whether the standard output and error go to the same reader, as far as that is known. If that reader has gone, it
+/// reads neither.
 fn are_one_pipe() -> bool {
     let target = |fd: u32| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok();
     target(1).is_some_and(|out| target(2) == Some(out))
 }
 
-/// What is kept back.
+/// The buffered bytes.
 struct Buffer {
     bytes: Vec<u8>,
-    /// When something was last passed on.
+    /// When bytes were last passed on.
     passed_at: Instant,
-    /// Somebody is about to pass on what is kept back.
+    /// Whether a thread is about to pass on the bytes.
     is_due: bool,
 }
 
-/// A script's way to the console.
+/// A script's sink on the console.
 pub struct Shared {
     console: Arc<Console>,
-    /// Only whole lines pass.
+    /// Whether only whole lines are passed on.
     whole_lines: bool,
     label: Option<String>,
     out: Lines,
-    /// For the standard error.
+    /// The lines of the standard error.
     err: Lines,
-    /// What still comes is not heard.
+    /// Set when further output of the script is to be dropped.
     left: Arc<AtomicBool>,
 }
 
 impl Shared {
-    /// A sink; `label` begins every line.
+    /// Makes a sink; `label` begins every line.
     pub fn new(console: Arc<Console>, whole_lines: bool, label: Option<String>) -> Shared {
         let (out, err) = (Lines::default(), Lines::default());
         Shared { console, whole_lines, label, out, err, left: Arc::default() }
     }
 
-    /// Once this is true nothing that still comes is heard.
+    /// Returns the flag. Once it is set, further output is dropped.
     pub fn left(&self) -> Arc<AtomicBool> {
         self.left.clone()
     }
@@ -179,7 +179,7 @@ impl Shared {
         }
     }
 
-    /// Passes on these lines of the standard error, in one write, behind what was printed before.
+    /// Passes on these lines of the standard error in one write, behind earlier output.
     fn pass_err(&self, lines: &[u8]) {
         if !lines.is_empty() {
             self.console.flush();
@@ -201,11 +201,11 @@ impl Shared {
     }
 }
 
-/// What has not been passed on: whole lines, and the beginning of one.
+/// Output that was not passed on: whole lines, and the beginning of one.
 #[derive(Default)]
 struct Lines {
     bytes: Vec<u8>,
-    /// Where the beginning of one stands.
+    /// The end of the whole lines.
     whole: usize,
 }
 
@@ -221,7 +221,7 @@ impl Lines {
         }
     }
 
-    /// The whole lines.
+    /// Takes the whole lines.
     fn take_whole(&mut self) -> Vec<u8> {
         if self.whole == 0 {
             return Vec::new();
@@ -230,7 +230,7 @@ impl Lines {
         std::mem::replace(&mut self.bytes, rest)
     }
 
-    /// All, as whole lines: another script's must not go on in the last.
+    /// Takes everything, as whole lines, so that another script's output does not continue the last line.
     fn take_all(&mut self) -> Vec<u8> {
         if self.whole < self.bytes.len() {
             self.bytes.push(b'\n');
@@ -263,7 +263,7 @@ impl Output for Shared {
             return self.pass_err(bytes);
         }
         self.err.put(bytes);
-        // What was printed before stands before.
+        // Earlier standard output comes first.
         let (lines, of_err) = (self.out.take_whole(), self.err.take_whole());
         self.pass(&lines);
         self.pass_err(&of_err);

@@ -1,4 +1,4 @@
-//! The `tidemill` command as a shell sees it: what it prints, what it leaves behind, how it exits.
+//! Tests the `tidemill` command from outside: its output, the files that it leaves behind, and its exit codes.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -105,7 +105,7 @@ fn the_environments_device_is_read_as_the_one_on_the_command_line() {
     let output = with("tpu", &small);
     assert_eq!(code(&output), 2);
     assert!(err(&output).contains("tpu") && err(&output).contains("gpu:N"), "{}", err(&output));
-    // Blank, unused, or for a command without a device.
+    // The variable is blank, or unused, or the command needs no device.
     assert_eq!(code(&with(" ", &small)), 0);
     assert_eq!(code(&with("tpu", &[&small[..], &["--device", "host"]].concat())), 0);
     assert_eq!(code(&with("tpu", &["completions", "bash"])), 0);
@@ -142,7 +142,7 @@ fn a_timeline_is_summarised_and_what_is_none_is_refused() {
     std::fs::write(&blank, " ".repeat(100_000)).unwrap();
     let mut bad = vec![(name, "is cut short after 0 events"), ("/no/such/file.json", "cannot be read")];
     bad.push((blank.to_str().unwrap(), "it begins with blanks only"));
-    // Its bytes have no end.
+    // This file has no end.
     if cfg!(unix) {
         bad.push(("/dev/zero", "is no timeline"));
     }
@@ -179,7 +179,7 @@ fn constants_are_measured_once_and_kept_where_the_environment_says() {
     assert_eq!(first, info());
     let files = names(dir.path());
     assert!(files.len() == 1 && files[0].starts_with("costs-host-") && files[0].ends_with(".json"), "{files:?}");
-    // What is kept is what is used.
+    // The kept file is the one that is used.
     let path = dir.path().join(&files[0]);
     let mut kept: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     kept["memory_gb_per_s"] = 123.5.into();
@@ -222,7 +222,7 @@ fn a_corrupt_picture_is_named_and_the_others_are_developed() {
     assert_eq!(code(&output), 1, "{}", err(&output));
     assert!(err(&output).contains("corrupt.png") && !out(&output).contains("corrupt.png"), "{}", err(&output));
     assert_eq!(names(&folder), ["astronaut.png"]);
-    // Without a single result, no folder is left.
+    // If there is no result, no folder is left behind.
     let nothing = dir.path().join("nothing");
     let output = run(&["photo", "/nope.png", "-o", nothing.to_str().unwrap(), "--device", "host"]);
     assert_eq!(code(&output), 1, "{}", err(&output));
@@ -275,12 +275,12 @@ fn an_interrupted_run_exits_with_130_and_leaves_a_timeline_that_opens() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Interrupted once it has begun to record.
+    // It is interrupted once it has begun to record.
     while std::fs::metadata(&path).map_or(0, |m| m.len()) < 1000 {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it could be interrupted");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    // The shell's own: a bare machine has no program of that name.
+    // This uses the shell's own `kill`, since a bare machine has no program of that name.
     let interrupt = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().unwrap();
     assert!(interrupt.success());
     let output = child.wait_with_output().unwrap();
@@ -288,7 +288,8 @@ fn an_interrupted_run_exits_with_130_and_leaves_a_timeline_that_opens() {
     assert!(!events(&path).is_empty());
 }
 
-/// Some adapters' drivers keep what they compiled, and then it is kept between processes, whole or not at all.
+/// Tests that compiled shaders are kept between processes, completely or not at all, for adapters whose drivers keep
+/// them.
 #[test]
 fn what_a_driver_compiled_is_kept_and_a_damaged_file_is_none() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! `tidemill run`, `eval` and `repl` as a shell sees them: what they print, and how they exit.
+//! Tests `tidemill run`, `eval` and `repl` from outside: their output and their exit codes.
 
 #![cfg(unix)]
 
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// Far longer than anything takes here, also where the machine has other things to do.
+/// Far longer than anything takes here, even if the machine has other work.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 fn tidemill(arguments: &[&str]) -> Command {
@@ -17,7 +17,7 @@ fn tidemill(arguments: &[&str]) -> Command {
     command
 }
 
-/// Its exit code, its standard output and its standard error.
+/// Returns a process's exit code, standard output and standard error.
 fn told(output: Output) -> (i32, String, String) {
     let text = |bytes| String::from_utf8(bytes).expect("what is printed is UTF-8");
     (output.status.code().expect("it was not killed"), text(output.stdout), text(output.stderr))
@@ -27,14 +27,14 @@ fn run(arguments: &[&str]) -> (i32, String, String) {
     told(tidemill(arguments).output().unwrap())
 }
 
-/// The same with a text on its standard input.
+/// Does the same with a text on its standard input.
 fn fed(arguments: &[&str], text: &str) -> (i32, String, String) {
     let mut child = tidemill(arguments).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let text = text.to_string();
     let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
     let output = child.wait_with_output().unwrap();
-    // It may end before it has read all.
+    // The process may end before it has read everything.
     let _ = writer.join().unwrap();
     told(output)
 }
@@ -63,12 +63,12 @@ fn interrupt(child: &Child) {
 }
 
 fn signal(child: &Child, name: &str) {
-    // The shell's own: a bare machine has no program of that name.
+    // This uses the shell's own `kill`, since a bare machine has no program of that name.
     let sent = Command::new("sh").args(["-c", &format!("kill -{name} {}", child.id())]).status().unwrap();
     assert!(sent.success());
 }
 
-/// Waits for an end that has to come soon.
+/// Waits for a process that has to end soon.
 fn ended(mut child: Child) -> (i32, String, String) {
     let begin = Instant::now();
     while child.try_wait().unwrap().is_none() {
@@ -252,7 +252,7 @@ fn a_file_is_run_by_what_it_stands_for_and_called_by_its_own_name() {
     let scripts = Scripts::new(&[
         ("main.m", text),
         ("calls.m", "run ('main.m'); misnamed\n"),
-        // Declared by the name of another file.
+        // The function is declared with the name of another file.
         ("misnamed.m", "function doubled (), disp (doubled (4)), end\n"),
         ("doubled.m", "function y = doubled (x), y = 2 * x; end\n"),
     ]);
@@ -368,7 +368,7 @@ fn exit_codes_are_the_scripts_own_or_say_what_went_wrong() {
     ] {
         assert_eq!(run(usage).0, 2, "{usage:?}");
     }
-    // One of several fails: the others run to their ends.
+    // One of several scripts fails, and the others run to their ends.
     let scripts = Scripts::new(&[("good.m", "disp ('good')"), ("bad.m", "error ('bad')"), ("wrong.m", "x = (1")]);
     let all = ["run", &scripts.path("bad.m"), &scripts.path("good.m"), &scripts.path("wrong.m"), "/no/such.m"];
     let (code, out, err) = run(&all);
@@ -470,7 +470,7 @@ fn an_error_shows_its_line_with_a_caret_and_the_calls_that_were_open() {
     ] {
         assert!(err.contains(words), "{words} is missing in {err}");
     }
-    // In a text of its own, the script's line is told beside it; in the script itself the place says it.
+    // The error's line in an evaluated text is told beside the script's line. In the script itself, the place tells it.
     let (_, _, err) = fed(&["run", "-"], "x = 1;\neval (\"y = 2;\\nz = nosuch;\");");
     assert!(err.contains("eval:2:5") && err.contains("the script at line 2 column 1 of -"), "{err}");
     assert!(!fed(&["run", "-"], "x = nosuch;").2.contains("called from"));
@@ -522,10 +522,10 @@ fn what_no_machine_can_do_is_an_error_and_no_crash() {
         assert_eq!((code, out.as_str()), (1, ""), "{text}: {err}");
         assert!(err.contains(words), "{text}: {err}");
     }
-    // What is nested deeper than anybody shows ends all the same.
+    // Values that are nested deeper than can be shown are dropped all the same.
     let deep = "x = {}; f = @(x) x; for k = 1:30000, x = {x}; s.a = x; x = s; f = @(x) f (x); end, disp (numel (x))";
     assert_eq!(fed(&["run", "-"], deep), (0, "1\n".into(), String::new()));
-    // A literal of more rows than sixteen bits count.
+    // This literal has more rows than 16 bits can count.
     let rows = format!(
         "x = [{}]; c = {{{}}}; disp ([size(x), size(c), x(end)])",
         "1;".repeat(70_000) + "7",
@@ -545,12 +545,12 @@ fn an_interrupt_ends_also_what_computes_for_hours_in_one_step() {
         let mut child = tidemill(&arguments).spawn().unwrap();
         let mut first = [0; 6];
         child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
-        // What was recorded is computed, then the long step begins.
+        // The recorded arrays are computed, and then the long step begins.
         std::thread::sleep(Duration::from_secs(1));
         interrupt(&child);
         let (code, out, err) = ended(child);
         assert_eq!((code, err.as_str()), (130, "interrupted\n"));
-        // What was printed before it is not lost with it.
+        // Earlier output is not lost.
         assert!(copies == "2" || out == "1\n", "{out}");
         is_timeline(Path::new(&trace));
     }
@@ -564,7 +564,7 @@ fn a_reader_that_goes_away_ends_an_endless_script() {
     child.stdout.take().unwrap().read_exact(&mut first).unwrap();
     let (code, _, err) = ended(child);
     assert_eq!((code, err.as_str()), (1, "error: the standard output was closed\n"));
-    // Of the standard error alone it ends nothing.
+    // Closing only the standard error ends nothing.
     let text = "for k = 1:5000, warning ('still here'), end, disp ('result')";
     let mut child = tidemill(&["eval", text]).spawn().unwrap();
     child.stderr.take().unwrap().read_exact(&mut first).unwrap();
@@ -572,15 +572,15 @@ fn a_reader_that_goes_away_ends_an_endless_script() {
     assert_eq!((code, out.as_str()), (0, "result\n"));
 }
 
-/// Nobody reads what it writes, so that it waits in a write.
+/// Tests a process whose output is not read, so that it blocks in a write.
 #[test]
 fn an_interrupt_ends_also_what_waits_for_a_reader() {
     for text in ["while true, disp (1), end", "while true, warning ('a'), end"] {
         let child = tidemill(&["eval", text]).spawn().unwrap();
-        // Until the pipe is full.
+        // By then the pipe is full.
         std::thread::sleep(Duration::from_secs(1));
         interrupt(&child);
-        // What it waits with is read only once it has ended.
+        // The output that it waits with is read only once it has ended.
         let mut child = child;
         let begin = Instant::now();
         while child.try_wait().unwrap().is_none() {
@@ -626,10 +626,11 @@ fn an_interrupted_script_exits_with_130_and_leaves_a_timeline_that_opens() {
     is_timeline(&trace);
 }
 
-/// Guards that are left by an interrupt: of a function's loop, of a step that takes long, of a wait; a catch is none.
+/// Cleanups that an interrupt runs: in a function's loop, in a step that takes long, and in a wait. A `catch` is not
+/// run.
 const GUARDED: &[(&str, &str)] = &[
     ("1", "begin (); k = 0; while true, k = k + 1; end"),
-    // Others begin where one waits, not in its steps.
+    // Other interrupts come while a script waits, and not in its steps.
     ("2", "begin (); k = 0; while true, k = k + 1; end"),
     ("1", "begin (); x = conv (ones (1, 20000), ones (1, 20000));"),
     ("2", "begin (); pause (1000);"),
@@ -673,7 +674,7 @@ fn an_interrupt_runs_the_cleanup_of_what_it_ends() {
     }
 }
 
-/// Ways out of what cleans up; none of them leads past the interrupt that runs it.
+/// Tests ways to leave a cleanup. None of them stops the interrupt that runs it.
 #[test]
 fn an_interrupt_goes_on_whatever_ends_the_cleanup() {
     let begin = "function begin (), disp ('begin'), fflush (stdout); pause (1000); end\n";
@@ -721,7 +722,7 @@ fn what_no_memory_holds_is_an_error() {
     }
 }
 
-/// A script's objects of `onCleanup`, however it ends.
+/// Tests that a script's `onCleanup` objects are run, however the script ends.
 #[test]
 fn what_a_variable_s_end_runs_is_run_however_a_script_ends() {
     let f = "function f (), c = onCleanup (@() disp ('f ends')); disp ('in f'); ";
@@ -782,7 +783,7 @@ fn an_exit_in_what_cleans_up_hides_no_error() {
             "{text}: {err}"
         );
         assert!(is_told || err.is_empty(), "{text}: {err}");
-        // Nor in a session, where a line's error leaves its variables alone.
+        // A session goes on, too, since a line's error leaves its variables alone.
         if !text.starts_with("1;") && !text.contains("c = onCleanup") {
             let (code, out, err) = fed(&["repl"], &format!("{text}\ndisp (1)\n"));
             assert_eq!((code, out.as_str(), err.contains("error: no")), (status, "", is_told), "{text}: {err}");
@@ -814,16 +815,16 @@ fn a_line_that_is_left_behind_in_the_repl_ends_its_objects() {
     );
     stdin.write_all(text.as_bytes()).unwrap();
     for _ in 0..2 {
-        // One interrupt is enough, though there are objects.
+        // One interrupt is enough, even with `onCleanup` objects.
         stdin.write_all(b"f ()\nprintf ('alive %d\\n', k)\n").unwrap();
         out.wait("running\n");
         interrupt(&child);
         out.wait("b ends\na ends\nalive 7\n");
     }
-    // Those of the session live on, and end once, though what was left behind holds them, too.
+    // The session's objects live on, and end once, though the step that was left behind holds them, too.
     stdin.write_all(b"clear c\nprintf ('alive %d\\n', k)\n").unwrap();
     out.wait("c ends\nalive 7\n");
-    // One that only the function of another holds ends behind that.
+    // An object that only another object's function holds ends after that.
     stdin.write_all(b"clear h\nprintf ('alive %d\\n', k)\n").unwrap();
     out.wait("i is used\ni ends\nalive 7\n");
     drop(stdin);
@@ -930,7 +931,7 @@ fn a_second_interrupt_ends_also_the_cleanup() {
     out.wait("begin");
     interrupt(&child);
     out.wait("cleans");
-    // It is left its time until it is interrupted again.
+    // It gets time until it is interrupted again.
     std::thread::sleep(Duration::from_secs(2));
     assert!(child.try_wait().unwrap().is_none());
     interrupt(&child);
@@ -986,7 +987,7 @@ fn the_repl_keeps_variables_over_errors_and_reads_statements_of_several_lines() 
     }
 }
 
-/// As a terminal's paste or a program that drives it sends them: in one piece.
+/// Tests lines that arrive in one piece, as from a paste into a terminal, or from a program.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_repl_on_a_terminal_runs_all_lines_that_arrive_at_once() {
@@ -1003,7 +1004,7 @@ fn the_repl_on_a_terminal_runs_all_lines_that_arrive_at_once() {
     assert_eq!(output.status.code(), Some(3), "{out}");
 }
 
-/// A session that is told what to run as the test goes on.
+/// Starts a session whose input the test sends step by step.
 fn repl() -> (Child, ChildStdin, Told) {
     let mut child = tidemill(&["repl"]).stdin(Stdio::piped()).spawn().unwrap();
     let stdin = child.stdin.take().unwrap();
@@ -1011,7 +1012,7 @@ fn repl() -> (Child, ChildStdin, Told) {
     (child, stdin, out)
 }
 
-/// A process's output, as it comes.
+/// The output of a process, as it arrives.
 struct Told {
     chunks: std::sync::mpsc::Receiver<Vec<u8>>,
     text: String,
@@ -1031,7 +1032,7 @@ impl Told {
         Told { chunks, text: String::new() }
     }
 
-    /// What comes until the end.
+    /// Returns the output until its end.
     fn rest(mut self) -> String {
         while let Ok(chunk) = self.chunks.recv_timeout(PATIENCE) {
             self.text.push_str(&String::from_utf8_lossy(&chunk));
@@ -1039,7 +1040,7 @@ impl Told {
         self.text
     }
 
-    /// Waits until these words have come, and forgets all up to their end.
+    /// Waits until these words have arrived, and drops everything up to their end.
     fn wait(&mut self, words: &str) {
         loop {
             if let Some(at) = self.text.find(words) {
@@ -1078,7 +1079,8 @@ fn an_interrupt_ends_what_runs_in_the_repl_and_leaves_it_alive() {
         stdin.write_all(format!("k = {turn}; printf ('alive %d\\n', k)\n").as_bytes()).unwrap();
         out.wait(&format!("alive {turn}"));
     }
-    // Also a step that computes for hours: the variables are as they were when it began, and go on.
+    // This includes a step that computes for hours: the variables are as they were when it began, and the session goes
+    // on.
     stdin.write_all(b"v = [1 2 3]; global g, g = 7; k = 20;\nfunction r = twice (x), r = 2 * x; end\n").unwrap();
     for turn in 0..2 {
         let step =
@@ -1103,8 +1105,8 @@ fn on_a_terminal_the_repl_edits_lines_and_keeps_their_history() {
         eprintln!("skipped: no `script` here, or it is given no terminal");
         return;
     }
-    // `script` of util-linux gives a process a terminal. `exec`, since a shell that waits would end with 130 for the
-    // interrupt that the REPL outlives.
+    // `script` of util-linux gives a process a terminal. `exec` is needed, since a shell that waits would end with 130
+    // for the interrupt that the REPL outlives.
     let repl = format!("exec {} repl", env!("CARGO_BIN_EXE_tidemill"));
     let mut command = Command::new("script");
     command.args(["-qec", &repl, "/dev/null"]).env("HOME", home.path()).env("TIDEMILL_DEVICE", "host");
@@ -1117,7 +1119,7 @@ fn on_a_terminal_the_repl_edits_lines_and_keeps_their_history() {
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut out = Told::by(child.stdout.take().unwrap());
-    // A slip that is corrected with the backspace key; then Ctrl-C on a line, and on a loop.
+    // A typing error is corrected with the backspace key. Then Ctrl-C is sent on a line, and during a loop.
     out.wait(">> ");
     stdin.write_all(b"x = 19\x7f + 1\r").unwrap();
     out.wait("x = 2");
@@ -1152,11 +1154,11 @@ fn a_stack_without_calls_is_not_shown() {
 
 #[test]
 fn what_nobody_reads_any_more_does_not_hold_up_the_end() {
-    // Every turn of the loop is recorded; some portions of it are computing when the script ends.
+    // Every iteration is recorded, and some of them are being computed when the script ends.
     let text = "y = ones (3000); for k = 1:30000, y = y + 1; end, exit (4)";
     let begin = Instant::now();
     assert_eq!(run(&["eval", text]).0, 4);
-    // The runtime itself would let what is in flight end for half a minute.
+    // The runtime itself would wait half a minute for the work in flight.
     let seconds = begin.elapsed().as_secs();
     assert!(seconds < 25, "{seconds} s");
 }
@@ -1172,8 +1174,8 @@ fn help_knows_the_functions_of_a_session() {
     }
 }
 
-/// As Octave has it: who calls a file by its name means its first function, whatever stands behind; a function within a
-/// block is defined once the block runs.
+/// Tests as in Octave: a call by a file's name means its first function, whatever follows it. A function within a block
+/// is defined when the block runs.
 #[test]
 fn files_that_begin_with_a_function_and_blocks_that_define_one() {
     let main = "a = g (3)\ncellfun (@g, {1, 2})\nif exist ('OCTAVE_VERSION')\n  function r = plus_one (x)\n    r = x + 1;\n  \
@@ -1183,7 +1185,7 @@ fn files_that_begin_with_a_function_and_blocks_that_define_one() {
     let scripts = Scripts::new(&[("main.m", main), ("g.m", beside)]);
     let (code, out, err) = run(&["run", &scripts.path("main.m")]);
     assert_eq!((code, out.as_str()), (0, "a = 6\nans =\n\n   2   4\n\nans = 4\nans = 2\n"), "{err}");
-    // Run by itself it is a script.
+    // Run by itself, the file is a script.
     assert_eq!(run(&["run", &scripts.path("g.m")]).1, "hello\nans = 10\n");
 }
 

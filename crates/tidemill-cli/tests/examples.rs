@@ -1,6 +1,6 @@
-//! The examples on real input, called as the examples and the `tidemill` command call them.
+//! Tests the examples on real input, called as the examples and the `tidemill` command call them.
 //!
-//! `photo` is held against the same development written out in plain f64 loops; `monte_carlo` against its closed form;
+//! `photo` is compared with the same development in plain f64 loops, and `monte_carlo` with its closed form;
 //! `concurrent` checks itself, session by session.
 
 #[path = "../../../tests/common/mod.rs"]
@@ -19,7 +19,7 @@ use shared::{Outcome, RuntimeOptions};
 use std::path::{Path, PathBuf};
 use tidemill::{DeviceChoice, ErrorKind};
 
-/// The host, and the GPU where there is one.
+/// The host, and the GPU if there is one.
 fn devices() -> Vec<DeviceChoice> {
     let gpu = common::gpu(|builder| builder).map(|_| DeviceChoice::Gpu(None));
     std::iter::once(DeviceChoice::Host).chain(gpu).collect()
@@ -45,13 +45,14 @@ fn photo_options(files: Vec<PathBuf>, output: &Path, device: DeviceChoice) -> ph
     photo::Options { files, output: output.to_owned(), gain: 1.0, bias: 0.0, gamma: 1.0, sharpen: 0.6, runtime }
 }
 
-/// A part of a picture, as a file.
+/// Writes a part of a picture to a file.
 fn cropped(from: &str, (x, y, width, height): (u32, u32, u32, u32), to: PathBuf) -> PathBuf {
     image::open(data(from)).unwrap().crop_imm(x, y, width, height).into_rgb8().save(&to).unwrap();
     to
 }
 
-/// What a picture becomes, in f64: its bytes, and each channel's mean, standard deviation, least and greatest value.
+/// Returns the developed picture, computed in f64: its bytes, and each channel's mean, standard deviation, least and
+/// greatest value.
 fn developed(picture: &RgbImage, options: &photo::Options) -> (Vec<u8>, [[f64; 4]; 3]) {
     let (width, height) = (picture.width() as usize, picture.height() as usize);
     let pixels = width * height;
@@ -89,7 +90,7 @@ fn mean_and_std(values: &[f64]) -> (f64, f64) {
     (mean, (squares / (n - 1.0)).sqrt())
 }
 
-/// Adds what a 5×5 Gaussian takes away; beyond the edge lies the edge.
+/// Adds the detail that a 5×5 Gaussian removes. Beyond the edge, the edge is repeated.
 fn sharpened(light: &[f64], (width, height): (usize, usize), amount: f64) -> Vec<f64> {
     let taps = [1.0, 4.0, 6.0, 4.0, 1.0];
     let at = |x: isize, y: isize| {
@@ -112,7 +113,8 @@ fn sharpened(light: &[f64], (width, height): (usize, usize), amount: f64) -> Vec
     out
 }
 
-/// Bytes may differ by one where f32 rounds to the other side, in few places; numbers agree to five digits.
+/// Compares a result: bytes may differ by one in few places, where f32 rounds the other way, and numbers agree to five
+/// digits.
 fn assert_developed(done: &photo::Developed, options: &photo::Options) {
     let what = done.input.display();
     let picture = image::open(&done.input).unwrap().into_rgb8();
@@ -169,7 +171,7 @@ fn photo_names_a_corrupt_picture_and_develops_the_others() {
         let cut = folder.path().join("cut.jpg");
         let jpeg = std::fs::read(data("hubble_deep_field.jpg")).unwrap();
         std::fs::write(&cut, &jpeg[..jpeg.len() - 2]).unwrap();
-        // Overwritten in the middle: decoders make a picture of it.
+        // The file is overwritten in the middle, and decoders would still make a picture of it.
         let damaged = folder.path().join("damaged.jpg");
         let mut bytes = jpeg.clone();
         bytes[300_000..300_400].iter_mut().enumerate().for_each(|(k, byte)| *byte = k as u8);
@@ -207,7 +209,7 @@ fn monte_carlo_comes_within_four_standard_errors_of_the_closed_form() {
         let options = monte_carlo::Options { paths: 50_000, steps: 32, runtime, ..monte_carlo::Options::default() };
         let report = wait(monte_carlo::run(&options)).unwrap();
         assert!((report.closed_form - 8.0214).abs() < 5e-5, "{}", report.closed_form);
-        // Whatever its sign, a standard error that is far too large would let anything pass.
+        // A standard error that is far too large would let any price pass.
         assert!((0.04..0.08).contains(&report.standard_error), "{}", report.standard_error);
         assert!(report.distance() <= 4.0, "{report}");
     }

@@ -1,4 +1,4 @@
-//! Faults of a script's arrays: what they say, where, and which `try` they belong to.
+//! Tests faults of a script's arrays: their messages, their places, and the `try` that catches them.
 
 #[path = "../../../tests/common/mod.rs"]
 mod common;
@@ -28,7 +28,7 @@ fn run(rt: &Runtime, text: &str) -> (String, Result<(), ScriptError>) {
     (out, result)
 }
 
-/// The text that a place covers, and its line.
+/// Returns the text at a place, and its line.
 fn at(place: &Option<Place>) -> (&str, u32) {
     let place = place.as_ref().expect("a place");
     (&place.source.text[place.span.range()], place.source.position(place.span.start).line)
@@ -59,7 +59,7 @@ fn a_fault_names_the_function_that_was_called() {
     ];
     for (device, rt) in devices() {
         for (name, numbers) in advised {
-            // Numbers on both sides of 1.
+            // These are numbers on both sides of 1.
             let error = run(&rt, &format!("y = {name} (rand (300) * 2 + 1e-3); disp (y(1))")).1.unwrap_err();
             let begin = format!("{name}: of a number {numbers} is complex");
             assert!(error.message.starts_with(&begin), "{device}: {}", error.message);
@@ -71,7 +71,7 @@ fn a_fault_names_the_function_that_was_called() {
             let begin = format!("{name}: produced complex result (recorded");
             assert!(error.message.starts_with(&begin), "{device}: {}", error.message);
         }
-        // What is recorded afterwards speaks for itself again.
+        // Faults of arrays that are recorded later name their own op again.
         let error = run(&rt, "x = rand (300) - 0.5; y = realsqrt (abs (x)); z = sqrt (x); disp (z(1))").1.unwrap_err();
         assert!(error.message.starts_with("sqrt: of a negative number"), "{device}: {}", error.message);
     }
@@ -145,7 +145,7 @@ fn the_end_of_a_try_body_awaits_the_checks_of_what_was_recorded_in_it() {
                 "end of body\ncaught\nafter\n".replace(
                     "end of body\n",
                     match body {
-                        // The inner handler raises it in the midst of the body.
+                        // The inner handler raises it in the middle of the body.
                         _ if body.starts_with("try") => "",
                         _ => "end of body\n",
                     }
@@ -178,12 +178,12 @@ fn a_loop_in_a_try_keeps_no_array_of_its_turns() {
                 catch e, disp (e.message), end\ndisp (s > 0)";
     let (out, stats) = common::counted(rt, || run(rt, text).0);
     assert_eq!(out, "1\n");
-    // An array takes 720 kB; every turn's would be 288 MB.
+    // An array takes 720 kB. The arrays of all iterations would take 288 MB.
     assert!(stats.bytes_kernel_written < 60 << 20, "{} bytes were written", stats.bytes_kernel_written);
 }
 
-/// The checks of arrays that no variable holds any more are awaited before there are many of them, by the `try` in
-/// which they were recorded.
+/// Tests that arrays which no variable holds any more are checked before there are many of them, by the `try` in which
+/// they were recorded.
 #[test]
 fn what_a_loop_in_a_try_overwrites_is_checked_on_the_way() {
     for (device, rt) in devices() {
@@ -193,7 +193,7 @@ fn what_a_loop_in_a_try_overwrites_is_checked_on_the_way() {
         assert!(result.is_ok(), "{device}");
         assert!(out.starts_with("sqrt: of a negative number"), "{device}: {out}");
         assert!(out.ends_with("(recorded at line 3, column 22)\n1\n"), "{device}: {out}");
-        // An inner `try` is none of its business.
+        // The inner `try` does not catch this fault.
         let text = "x = rand (100);\ntry\n  for k = 1:600\n    y = sqrt (x - 2 * (k == 100));\n\
                     try, z = log (x + 1); w = z; w = 1; catch, disp ('inner'), end\n  end\n\
                     catch, disp (k < 200), end";
@@ -201,7 +201,7 @@ fn what_a_loop_in_a_try_overwrites_is_checked_on_the_way() {
     }
 }
 
-/// As if the statement had failed where it stands.
+/// Tests that a caught fault leaves variables as if the statement had failed where it stands.
 #[test]
 fn a_caught_fault_leaves_variables_as_they_were() {
     let text = "x = (1:10000) / 10000; total = 0; skipped = 0; r = zeros (1, 3); s = struct ('sum', 0); c = {0, 0};
@@ -228,7 +228,7 @@ fn a_caught_fault_leaves_variables_as_they_were() {
         result.unwrap_or_else(|error| panic!("{device}: {error}"));
         let expected = "5000.5 2   5.0005e+03  -1.0000e+00  -1.0000e+00\n10001\n5000.5\n0\n5003.5\n1\n3\n";
         assert_eq!(out, expected, "{device}");
-        // What is assigned more than once is not given back: its fault is an error where it is read.
+        // A variable that is assigned more than once is not restored, and its fault is an error when it is read.
         let twice = "x = (1:10000) / 10000; y = 1; t = 0; s = struct ('a', 0);
                      try, s.a = x + 0; s.b = 7; y = sqrt (x); y = sqrt (x - 2); t = 5; catch, end
                      disp (t), disp (s.b), y(1)";
@@ -246,7 +246,7 @@ fn a_subscript_on_the_runtime_that_is_wrong_is_an_error_whatever_is_read_of_what
             ("x-1", "Octave:invalid-index", "index: subscripts must be either integers 1 to (2^63)-1 or logicals"),
             ("x/2+0.5", "Octave:invalid-index", "index: subscripts must be either integers 1 to (2^63)-1 or logicals"),
         ] {
-            // The element that is read is there.
+            // The element that is read exists.
             let text = format!("x = rand (1, 5000) * 0 + (1:5000);\ny = x({index});\ndisp (y(101))");
             let error = run(&rt, &text).1.unwrap_err();
             assert_eq!(error.identifier, identifier, "{device}, {index}");

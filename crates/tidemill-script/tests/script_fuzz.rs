@@ -1,10 +1,9 @@
-//! Random texts for what reads scripts and for what runs them: mutations of the grammar's corpus and of the cases that
-//! are compared with Octave, for as long as `TIDEMILL_FUZZ_SECONDS` says: 2 by default, a minute a target with
-//! `TIDEMILL_TESTS=all`.
+//! Feeds random texts to the parser and to the machine: mutations of the grammar's corpus, and of the cases that are
+//! compared with Octave, for `TIDEMILL_FUZZ_SECONDS`: 2 by default, a minute for each target with `TIDEMILL_TESTS=all`.
 //!
-//! A target is a function from a text to nothing that must neither panic nor take long. A failure prints the text, made
-//! as short as it still fails, and the seed (`TIDEMILL_FUZZ_SEED` repeats a run). What ends the process at once (a
-//! stack overflow, memory that is not there) leaves its text in `tidemill-fuzz.m` in the folder of temporary files.
+//! A target is a function on a text that must neither panic nor take long. A failure prints the shortest text that
+//! still fails, and the seed (`TIDEMILL_FUZZ_SEED` repeats a run). If the process ends at once (by a stack overflow, or
+//! out of memory), the text is in `tidemill-fuzz.m` in the folder of temporary files.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,19 +21,19 @@ use tidemill_script::output::Output;
 use tidemill_script::source::Source;
 use tidemill_script::testing::{dump, families, parse};
 
-/// How long one text may take, on the processor where that is known: far more than any needs, but a scan that begins
-/// anew at every byte takes longer.
+/// How long one text may take, in processor time if that is known. It is far more than any text needs, but less than a
+/// scan takes that begins anew at every byte.
 const TEXT_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// How long one script runs before it is interrupted, and how long after that it may take to end.
+/// How long one script runs before it is interrupted, and how long it may then take to end.
 const RUN_TIME_MAX: Duration = Duration::from_millis(500);
 const END_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// The most elements that an array of a script may have here, and the largest allocation that may follow from it.
+/// The most elements of a script's array here, and the largest allocation that may follow from that.
 const ELEMENTS_MAX: usize = 1 << 16;
 const ALLOCATION_MAX: usize = 256 << 20;
 
-/// How long a text may become.
+/// The greatest length of a text.
 const TEXT_BYTES_MAX: usize = 8_000;
 
 /// Words that a mutation inserts.
@@ -58,7 +57,7 @@ impl Random {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `bound`, 0 if that is 0.
+    /// Returns a number below `bound`; 0 if that is 0.
     fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
@@ -68,7 +67,7 @@ impl Random {
     }
 }
 
-/// The snippets of the grammar's corpus.
+/// Returns the snippets of the grammar's corpus.
 fn grammar() -> Vec<Vec<u8>> {
     let mut snippets = vec![Vec::new()];
     for line in include_str!("script/grammar.txt").lines() {
@@ -84,7 +83,7 @@ fn grammar() -> Vec<Vec<u8>> {
     snippets
 }
 
-/// The statements that are compared with Octave.
+/// Returns the statements that are compared with Octave.
 fn statements() -> Vec<Vec<u8>> {
     let folder = format!("{}/tests/script/octave", env!("CARGO_MANIFEST_DIR"));
     let mut all = Vec::new();
@@ -126,13 +125,14 @@ fn mutate(text: &mut Vec<u8>, random: &mut Random, corpus: &[Vec<u8>]) {
     text.truncate(TEXT_BYTES_MAX);
 }
 
-/// How long this thread has been on a processor, where the system tells: other programs may need the machine, too.
+/// Returns how long this thread has run on a processor, if the system reports it, since other programs may use the
+/// machine, too.
 fn busy() -> Option<Duration> {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     told.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
 }
 
-/// Whether the target stands the text: no panic, and soon enough.
+/// Whether the target handles the text without a panic, and soon enough.
 fn stands(target: fn(&str), text: &str) -> bool {
     let (begin, begin_busy) = (Instant::now(), busy());
     let is_calm = catch_unwind(AssertUnwindSafe(|| target(text))).is_ok();
@@ -143,7 +143,7 @@ fn stands(target: fn(&str), text: &str) -> bool {
     is_calm && took < TEXT_TIME_MAX
 }
 
-/// The text without all that it fails without, a piece at a time.
+/// Removes pieces from the text as long as it still fails.
 fn shrink(target: fn(&str), text: &str) -> String {
     let mut text: Vec<char> = text.chars().collect();
     let mut piece = text.len() / 2;
@@ -167,12 +167,12 @@ fn number_from(variable: &str, usual: u64) -> u64 {
     std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
 
-/// Gives a target mutated texts until its time is over.
+/// Calls a target with mutated texts until its time is over.
 fn fuzz(name: &str, target: fn(&str), corpus: &[Vec<u8>], generate: fn(&mut Random) -> Option<String>) {
     let seed = number_from("TIDEMILL_FUZZ_SEED", 1);
     let end = Instant::now() + Duration::from_secs(number_from("TIDEMILL_FUZZ_SECONDS", rounds(2, 60)));
     let mut random = Random(seed);
-    // To collect many failures before one is mended.
+    // This collects many failures before one is fixed.
     let goes_on = std::env::var_os("TIDEMILL_FUZZ_GO_ON").is_some();
     let mut texts = 0u64;
     while Instant::now() < end {
@@ -180,7 +180,7 @@ fn fuzz(name: &str, target: fn(&str), corpus: &[Vec<u8>], generate: fn(&mut Rand
         let is_generated = generated.is_some();
         let mut text = generated.unwrap_or_else(|| random.pick(corpus).clone());
         for change in 0..=random.below(6) {
-            // What was generated is tried as it is first, what was written has been.
+            // Generated texts are first tried unchanged. Written texts were tried before.
             if change > 0 || !is_generated {
                 mutate(&mut text, &mut random, corpus);
             }
@@ -198,7 +198,7 @@ fn fuzz(name: &str, target: fn(&str), corpus: &[Vec<u8>], generate: fn(&mut Rand
     println!("{name}: {texts} texts");
 }
 
-/// Parsing: a tree or an error whose place lies in the text.
+/// Parses a text: the result is a tree, or an error whose place lies in the text.
 fn parses(text: &str) {
     let _ = is_incomplete(text);
     match parse(&Source::new("fuzz", text)) {
@@ -215,16 +215,16 @@ fn any_text_is_parsed_or_refused() {
     fuzz("the parser", parses, &grammar(), |_| None);
 }
 
-/// An allocator that remembers the largest request.
+/// An allocator that notes the largest request.
 struct Watched;
 
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call goes to the system's allocator as it came.
+// SAFETY: every call is passed on to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promises are the system allocator's.
+        // SAFETY: the caller keeps the promises that the system's allocator needs.
         unsafe { System.alloc(layout) }
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
@@ -246,7 +246,7 @@ unsafe impl GlobalAlloc for Watched {
 #[global_allocator]
 static ALLOCATOR: Watched = Watched;
 
-/// Words of texts that are not run: what they do reaches beyond the script, or waits for a person.
+/// Words of texts that are not run, since they reach beyond the script or wait for a person.
 const NOT_RUN: &[&str] = &[
     "system", "unix", "save", "fopen", "imwrite", "delete", "unlink", "mkdir", "rmdir", "addpath", "rmpath",
     "csvwrite", "dlmwrite", "write", "rename", "movefile", "copyfile", "setenv", "putenv", "diary", "input",
@@ -254,7 +254,7 @@ const NOT_RUN: &[&str] = &[
     "getpid", "shell",
 ];
 
-/// Values that programs are made of.
+/// Values in the programs.
 #[rustfmt::skip]
 const VALUES: &[&str] = &[
     "0", "1", "-1", "2", "3", "0.5", "-0", "1e10", "1e300", "NaN", "Inf", "-Inf", "[]", "zeros (0, 3)", "zeros (3, 0)",
@@ -266,7 +266,7 @@ const VALUES: &[&str] = &[
     "'omitnan'", "'%d %s\\n'", "'rows'", "1e5", "-5", "x", "y", "z", "c", "s", "gpuArray ([1 2 3])", "5000", "zeros (100)",
 ];
 
-/// A program of a few statements, half of the time; else a snippet is taken.
+/// Returns a program of a few statements in half of the calls; `None` means that a snippet is used.
 fn program(random: &mut Random) -> Option<String> {
     if random.below(3) == 0 {
         return None;
@@ -348,7 +348,7 @@ fn expression(random: &mut Random, depth: usize) -> String {
     }
 }
 
-/// Takes what is printed, and after a while nobody reads it any more.
+/// An output that accepts text, and is closed after a while.
 struct Bounded(usize);
 
 impl Output for Bounded {
@@ -367,8 +367,8 @@ impl Output for Bounded {
 static RUNTIME: LazyLock<Runtime> =
     LazyLock::new(|| Runtime::builder().device("host").start_blocking().expect("the host device always opens"));
 
-/// Running: an end or an error whose place lies in its text, within time and memory; on the host for texts of even
-/// length, on the runtime for others.
+/// Runs a text: the result is an end, or an error whose place lies in the text, within time and memory. Texts of even
+/// length run on the host, and others on the runtime.
 fn runs(text: &str) {
     if NOT_RUN.iter().any(|word| text.contains(word)) {
         return;
@@ -397,7 +397,7 @@ fn runs(text: &str) {
     }
 }
 
-/// Interrupts a script that runs for long, and ends the process, with the text, if that does not end the script.
+/// Interrupts a script that runs for long. If that does not end the script, prints the text and ends the process.
 struct Watch(std::sync::mpsc::Sender<()>);
 
 impl Watch {
@@ -419,7 +419,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // The thread may have gone already.
+        // The thread may have ended already.
         let _ = self.0.send(());
     }
 }

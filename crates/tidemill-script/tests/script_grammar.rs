@@ -1,18 +1,18 @@
-//! Why scripts have a parser of their own: `tree-sitter-matlab` on the corpus of the language's forms.
+//! Shows why scripts have a parser of their own: runs `tree-sitter-matlab` on the corpus of the language's forms.
 //!
-//! `tests/script/grammar.txt` holds 692 snippets: 589 that are right, each with the tree that MATLAB's and Octave's
-//! rules give it, and 103 that are wrong, each with our message. Our parser reads all of them as written there (its own
-//! tests assert it). Of the right ones, tree-sitter-matlab 1.3.1 rejects 78 and misreads 67; of the wrong ones it takes
-//! 14. `tests/script/tree_sitter_matlab.txt` lists them.
+//! `tests/script/grammar.txt` holds 692 snippets: 589 correct ones, each with its tree by MATLAB's and Octave's rules,
+//! and 103 faulty ones, each with our message. Our parser reads all of them as listed there (its own tests assert it).
+//! Of the correct snippets, tree-sitter-matlab 1.3.1 rejects 78 and misreads 67. Of the faulty ones it accepts 14.
+//! `tests/script/tree_sitter_matlab.txt` lists them.
 //!
-//! Most of the rejected forms and half of the misread ones are Octave's alone (`!`, `+=`, `++`, `#`, `endif`, `do`).
-//! The others are MATLAB's too: powers associate to the right, a sign binds tighter than a power (`-2^2` is 4), a
-//! transpose too, `a < b & c >= d` groups as `(a < (b & c)) >= d`, `1./x` divides as a matrix, white space parts the
-//! body of an anonymous function inside of brackets, `x -1` is a command after `x = 3`. That is more than lowering
-//! could mend without parsing the operators anew.
+//! Most of the rejected forms and half of the misread ones exist only in Octave (`!`, `+=`, `++`, `#`, `endif`, `do`).
+//! The others are MATLAB's, too: powers associate to the right, a sign binds tighter than a power (`-2^2` is 4), so
+//! does a transpose, `a < b & c >= d` groups as `(a < (b & c)) >= d`, `1./x` divides as a matrix, white space separates
+//! the body of an anonymous function inside of brackets, `x -1` is a command after `x = 3`. Lowering could not repair
+//! that without parsing the operators anew.
 //!
-//! The comparison is kind to it: a line's end follows every snippet, comments and the semicolons that silence a
-//! statement are left out, and numbers and strings count as read when their extent is right.
+//! The comparison is lenient: a line end follows every snippet, comments and semicolons that silence a statement are
+//! ignored, and numbers and strings only need the right extent.
 
 use expect_test::{expect, expect_file};
 use std::fmt::Write;
@@ -20,7 +20,7 @@ use tidemill_script::source::Source;
 use tidemill_script::testing::{dump, parse};
 use tree_sitter::Node;
 
-/// A snippet of the corpus: its text, and the tree that it has if it is right.
+/// A snippet of the corpus: its text, and its tree if it is correct.
 struct Snippet {
     text: String,
     tree: Option<String>,
@@ -46,7 +46,8 @@ fn corpus() -> Vec<Snippet> {
     snippets
 }
 
-/// A dumped tree on one line, without what the comparison leaves out: semicolons that silence, documentation.
+/// Returns a dumped tree on one line, without the parts that the comparison ignores: silencing semicolons,
+/// documentation.
 fn normal(tree: &str) -> String {
     let mut words = Vec::new();
     for line in tree.lines() {
@@ -62,7 +63,7 @@ fn normal(tree: &str) -> String {
     line.replace(';', " ").split_whitespace().collect::<Vec<_>>().join(" ").replace(" )", ")")
 }
 
-/// What tree-sitter's tree says, in the form of our dump.
+/// Turns tree-sitter's tree into the form of our dump.
 struct Lowering<'t> {
     text: &'t str,
     functions: String,
@@ -86,7 +87,7 @@ impl<'t> Lowering<'t> {
         nodes.iter().map(|node| self.node(*node)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The operator of a node: its first part that has no name.
+    /// Returns the operator of a node: its first part without a name.
     fn operator(&self, node: Node) -> String {
         let sign = (0..node.child_count()).filter_map(|at| node.child(at as u32)).find(|child| !child.is_named());
         sign.map_or("", |sign| self.text(sign)).trim().replace("~=", "!=").replace('~', "!")
@@ -99,7 +100,7 @@ impl<'t> Lowering<'t> {
         }
     }
 
-    /// An index, a call or a field as its base and the steps into it.
+    /// Returns an index, a call or a field as its base and the steps into it.
     fn steps(&mut self, node: Node) -> (String, String) {
         match node.kind() {
             "function_call" => {

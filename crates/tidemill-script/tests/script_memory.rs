@@ -1,4 +1,4 @@
-//! What scripts take in host memory: limits of a run and of the runtime, and small classes that stay small.
+//! Tests the host memory of scripts: limits of a run and of the runtime, and classes with small elements.
 
 use futures::executor::block_on;
 use tidemill::Runtime;
@@ -71,7 +71,7 @@ fn what_a_script_holds_in_many_small_pieces_counts_as_well() {
         let error = beyond(&rt, 60 * MB, text);
         assert_eq!((error.identifier.as_str(), line(&error)), ("Octave:bad-alloc", 2), "{text}: {}", error.message);
     }
-    // What is let go is not held.
+    // Memory that was freed does not count.
     let text = "for k = 1:2e4, c = {ones(1, 1000) * k, k}; end, x = 1;";
     assert_eq!(limited(&rt, 60 * MB, text).unwrap().number("x"), Some(1.0));
 }
@@ -106,7 +106,7 @@ fn scripts_share_the_hosts_budget_and_give_it_back() {
     assert_eq!(block_on(alone.run(&rt.session("alone").open())).unwrap_err().identifier, "Octave:bad-alloc");
 }
 
-/// The most that this process has had in memory since it was last asked, and what it has now.
+/// Returns the process's peak memory since the last call, and its present memory.
 #[cfg(target_os = "linux")]
 fn peak_and_now() -> (u64, u64) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
@@ -117,7 +117,7 @@ fn peak_and_now() -> (u64, u64) {
     (of("VmHWM:"), of("VmRSS:"))
 }
 
-/// In a process of its own, as the test's runner calls it: others would add to its memory.
+/// Runs in a process of its own, as the test's runner calls it, since other tests would add to its memory.
 #[cfg(target_os = "linux")]
 #[test]
 fn arrays_of_small_classes_take_their_own_bytes_while_they_are_computed() {
@@ -128,7 +128,8 @@ fn arrays_of_small_classes_take_their_own_bytes_while_they_are_computed() {
         assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
         return;
     }
-    // Statements, and how many bytes they may take beyond what stands before them, for each of n elements.
+    // Each case has statements that come before, a statement, and the bytes that it may take beyond them for each of n
+    // elements.
     let cases = [
         ("", "y = ones (n, 1, 'int16');", 2),
         ("", "y = zeros (n, 1, 'int8');", 1),
@@ -166,7 +167,7 @@ fn arrays_of_small_classes_take_their_own_bytes_while_they_are_computed() {
         ("x = true (n, 1);", "y = ! x;", 1),
         ("x = true (n, 1);", "y = x & x;", 1),
         ("x = complex (ones (n / 8, 1), 1);", "y = x + x;", 2),
-        // A result, and a few bytes beside it while it is computed.
+        // These have a result, and a few bytes beside it while it is computed.
         ("x = repmat ('ab', 1, n / 2);", "y = sort (x);", 2),
         ("x = ones (n, 1, 'int16');", "y = sort (x, 'descend');", 3),
         ("x = repmat ('ab', 1, n / 2);", "[y, k] = sort (x);", 10),
@@ -186,7 +187,7 @@ fn arrays_of_small_classes_take_their_own_bytes_while_they_are_computed() {
     let slack = 5 * MB;
     let mut wrong = Vec::new();
     for (before, text, bytes) in cases {
-        // Sizes are constants: an array of the runtime would be another thing.
+        // Sizes are constants, since an array of the runtime would be computed in another way.
         let session = rt.session("small").open();
         let script = Script::parse(&format!("n = {n}; {before} z = 1;")).unwrap();
         let kept = block_on(script.run(&session)).unwrap();
@@ -205,14 +206,14 @@ fn arrays_of_small_classes_take_their_own_bytes_while_they_are_computed() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What a script and the runtime hold counts together: none of these fits twice.
+/// Tests that the memory of a script and of the runtime counts together: none of these fits twice.
 #[test]
 fn a_script_and_its_runtime_share_the_hosts_budget() {
     let rt = host(64 * MB);
     for text in [
-        // 40 MB in the script, then as much on the runtime.
+        // This takes 40 MB in the script, and then as much on the runtime.
         "a = complex (ones (25e5, 1), 1);\nx = sort (rand (5e6, 1)); disp (x(3))",
-        // 40 MB on the runtime, then in the script.
+        // This takes 40 MB on the runtime, and then as much in the script.
         "x = sort (rand (3e6, 1)); disp (x(3))\na = complex (ones (3e6, 1), 1); disp (x(3))",
         "a = ones (15e6, 1, 'int16');\nx = sort (rand (5e6, 1)); disp (x(7) + double (a(2)))",
     ] {
@@ -220,7 +221,7 @@ fn a_script_and_its_runtime_share_the_hosts_budget() {
         let Err(error) = block_on(script.run(&rt.session("both").open())) else { panic!("no error from {text:?}") };
         assert_eq!((error.identifier.as_str(), line(&error)), ("Octave:bad-alloc", 2), "{text}: {}", error.message);
     }
-    // What is let go, on either side, is there for the other.
+    // Memory that is freed on either side is available to the other.
     let text = "for k = 1:5\n  x = sort (rand (2e6, 1)); disp (x(3)); clear x\n  \
                 a = complex (ones (25e5, 1), 1); n = numel (a); clear a\nend";
     block_on(Script::parse(text).unwrap().run(&rt.session("in turn").open())).unwrap();

@@ -1,9 +1,9 @@
-//! Thousands of small scripts print what GNU Octave 7.3 printed for them (`tests/script/record.m` recorded it): with
-//! `TIDEMILL_TESTS=all` all of them on the host, every third with all arrays on the host's runtime, and every 23rd on a
-//! GPU, where a case takes a second of shaders to compile; without it, some of these. With `TIDEMILL_EVERY_CASE=1` all
-//! of them run everywhere. Known deviations of Octave from MATLAB
-//! stand in `deviations.txt` with MATLAB's value; what Tidemill does not do yet stands in `not_yet.txt`, and has to
-//! leave that list once it does.
+//! Tests that thousands of small scripts print the same as GNU Octave 7.3 (`tests/script/record.m` recorded its
+//! output). With `TIDEMILL_TESTS=all`, all of them run on the host, every third one with all arrays on the host's
+//! runtime, and every 23rd on a GPU, where a case takes a second to compile shaders. Without it, only some of these
+//! run. With `TIDEMILL_EVERY_CASE=1`, all of them run everywhere. Known deviations of Octave from MATLAB are in
+//! `deviations.txt` with MATLAB's value. Cases that Tidemill does not pass yet are in `not_yet.txt`, and must leave
+//! that list once they pass.
 
 #[path = "../../../tests/common/mod.rs"]
 mod common;
@@ -18,7 +18,7 @@ use tidemill_script::Script;
 use tidemill_script::env::Options;
 use tidemill_script::output::Captured;
 
-/// A line of code and what it prints.
+/// A line of code and its output.
 #[derive(Clone)]
 struct Case {
     code: String,
@@ -29,7 +29,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/script/octave")
 }
 
-/// `>>> code` lines and what follows each.
+/// Reads `>>> code` lines and the output that follows each.
 fn read(name: &str) -> Vec<Case> {
     let text = std::fs::read(folder().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
     let text = String::from_utf8_lossy(&text).into_owned();
@@ -73,7 +73,7 @@ const FILES: [&str; 23] = [
     "library_forms.txt",
 ];
 
-/// What a case prints here; `error: …` if it fails.
+/// Returns the output of a case here; `error: …` if it fails.
 fn print_of(rt: &Runtime, code: &str, host_elements_max: usize) -> String {
     let session = rt.session("case").seed(1).open();
     let captured = Arc::new(Mutex::new(Captured::default()));
@@ -95,8 +95,8 @@ fn print_of(rt: &Runtime, code: &str, host_elements_max: usize) -> String {
     }
 }
 
-/// Errors are equal as errors; their words may differ, but for those of these files. What is a function there is one
-/// here: `undefined` is no word for another error.
+/// Errors count as equal if both sides fail; their words may differ, except in these files. But `undefined` must not
+/// stand for another error, since the function must exist here, too.
 fn agrees(file: &str, expected: &str, actual: &str) -> bool {
     let are_errors = expected.starts_with("error: ") && actual.starts_with("error: ");
     let is_undefined = |text: &str| text.contains("' undefined");
@@ -104,12 +104,12 @@ fn agrees(file: &str, expected: &str, actual: &str) -> bool {
         || are_errors && !WORD_FOR_WORD.contains(&file) && (is_undefined(expected) || !is_undefined(actual))
 }
 
-/// Files whose errors are in Octave's words.
+/// Files whose errors must have Octave's words.
 const WORD_FOR_WORD: &[&str] = &["bounds.txt", "refused.txt"];
 
-/// As [`agrees`], where every array is recorded: there a value outside of a function's real domain is an error that
-/// suggests `complex (x)`, a row does not know that it was a range, which Octave lays out by its limits, and a matrix
-/// not that it is diagonal or a permutation.
+/// Does the same as [`agrees`] for runs in which every array is recorded. There a value outside of a function's real
+/// domain is an error that suggests `complex (x)`. A row does not know that it was a range, which Octave lays out by
+/// its limits, and a matrix does not know that it is diagonal or a permutation.
 fn agrees_recorded(file: &str, expected: &str, actual: &str) -> bool {
     let words = |text: &str| {
         let heading = |line: &str| ["Diagonal Matrix", "Permutation Matrix"].contains(&line);
@@ -119,12 +119,12 @@ fn agrees_recorded(file: &str, expected: &str, actual: &str) -> bool {
     agrees(file, expected, actual) || actual.contains("use complex (x) instead") || words(expected) == words(actual)
 }
 
-/// Runs every `stride`-th case; a report of those that do not print what they should.
+/// Runs every `stride`-th case, and returns a report of those with wrong output.
 fn compare(rt: &Runtime, host_elements_max: usize, stride: usize) -> String {
     let deviations: FxHashMap<String, String> =
         read("deviations.txt").into_iter().map(|c| (c.code, c.printed)).collect();
     let not_yet: rustc_hash::FxHashSet<String> = read("not_yet.txt").into_iter().map(|c| c.code).collect();
-    // `TIDEMILL_UPDATE=1` writes what differs to a file, to be sorted into the two lists by hand.
+    // With `TIDEMILL_UPDATE=1`, differences are written to a file, to be sorted into the two lists by hand.
     let update = std::env::var_os("TIDEMILL_UPDATE").is_some() && stride == 1;
     let mut differing = String::new();
     let mut report = String::new();
@@ -148,7 +148,7 @@ fn compare(rt: &Runtime, host_elements_max: usize, stride: usize) -> String {
                 (false, false) => {
                     report.push_str(&format!("{file}: {}\nOctave:\n{expected}here:\n{actual}\n", case.code))
                 }
-                // A list of what is missing is only true if it shrinks.
+                // The list of missing features is only right if cases leave it once they pass.
                 (true, true) if stride == 1 && host_elements_max > 0 => {
                     report.push_str(&format!("{file}: {}: is right now: take it off not_yet.txt\n", case.code));
                 }
@@ -163,7 +163,7 @@ fn compare(rt: &Runtime, host_elements_max: usize, stride: usize) -> String {
     report
 }
 
-/// One, where every case is asked for.
+/// Returns 1 if every case is asked for.
 fn stride(short: usize, long: usize) -> usize {
     if std::env::var_os("TIDEMILL_EVERY_CASE").is_some() { 1 } else { rounds(short, long) }
 }

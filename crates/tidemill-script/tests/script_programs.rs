@@ -1,4 +1,4 @@
-//! Programs as people have them print, on the host and on a GPU, what GNU Octave 7.3 printed for them: each
+//! Tests that realistic programs print, on the host and on a GPU, the same as GNU Octave 7.3: each
 //! `tests/script/programs/NAME.m` that has a `NAME.out` beside it. `octave-cli -q NAME.m > NAME.out` records one.
 
 #[path = "../../../tests/common/mod.rs"]
@@ -12,7 +12,7 @@ use tidemill_script::Script;
 use tidemill_script::env::Options;
 use tidemill_script::output::Captured;
 
-/// A program and what Octave printed.
+/// A program and Octave's output.
 struct Program {
     name: String,
     text: String,
@@ -34,7 +34,7 @@ fn programs() -> Vec<Program> {
         .collect()
 }
 
-/// What a program prints, and the error that ended it, if one did.
+/// Returns a program's output, and the error that ended it, if any.
 async fn run(rt: &Runtime, text: &str) -> (String, Option<String>) {
     let session = rt.session("program").seed(1).open();
     let captured = Arc::new(Mutex::new(Captured::default()));
@@ -47,7 +47,7 @@ async fn run(rt: &Runtime, text: &str) -> (String, Option<String>) {
     (out, ended.err().map(|error| error.message))
 }
 
-/// The first line in which two texts differ.
+/// Returns the first line in which two texts differ.
 fn difference(expected: &str, found: &str) -> String {
     let mut lines = expected.lines();
     for (n, line) in found.lines().enumerate() {

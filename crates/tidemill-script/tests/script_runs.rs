@@ -1,4 +1,4 @@
-//! Scripts on the runtime: what fuses, what fails, and many at once.
+//! Tests scripts on the runtime: fusion, failures, and many scripts at once.
 
 #[path = "../../../tests/common/mod.rs"]
 mod common;
@@ -23,7 +23,7 @@ fn devices() -> Vec<(&'static str, Runtime)> {
     all
 }
 
-/// Runs a text on a new session; what it printed, or its error.
+/// Runs a text on a new session, and returns its output or its error.
 fn run(rt: &Runtime, text: &str) -> Result<String, ScriptError> {
     run_with(rt, text, Options::default())
 }
@@ -54,7 +54,7 @@ fn program(name: &str, variables: &[(&str, &str)]) -> String {
     text
 }
 
-/// The numbers after `key=` in what was printed.
+/// Returns the numbers after `key=` in an output.
 fn numbers(printed: &str, key: &str) -> Vec<f64> {
     let values = printed.split_whitespace().filter_map(|word| word.strip_prefix(key)?.strip_prefix('='));
     values.map(|v| v.parse().unwrap_or_else(|_| panic!("{key}={v} in {printed}"))).collect()
@@ -100,7 +100,7 @@ fn the_steps_of_a_path_simulation_fuse_and_store_no_random_number() {
         let text = program("gbm", &[("M", "100000"), ("T", "256")]).replace("1:4", "1:1");
         let (_, stats) = during(&rt, &text);
         assert!(stats.kernels <= 40, "{device}: {} kernels", stats.kernels);
-        // Each kernel writes the state once; a stored random number would be another 256 writes of it.
+        // Each kernel writes the state once. Storing the random numbers would write as much 256 more times.
         let state = 100_000 * 4;
         assert!(
             stats.bytes_kernel_written <= (stats.kernels + 2) * state,
@@ -116,7 +116,7 @@ fn a_chain_with_named_intermediates_is_one_kernel_and_its_reduction() {
         let text = program("chain", &[("N", "100000")]);
         let (_, once) = during(&rt, &text.replace("1:6", "1:1"));
         let (_, twice) = during(&rt, &text.replace("1:6", "1:2"));
-        // A turn of the loop: the scaled input with its sum, and the chain with its sum, two kernels each at most.
+        // An iteration has two kernels at most for the scaled input with its sum, and two for the chain with its sum.
         assert!(twice.kernels - once.kernels <= 4, "{device}: {} kernels a turn", twice.kernels - once.kernels);
     }
 }
@@ -129,7 +129,7 @@ fn a_root_of_a_negative_element_is_an_error_that_names_the_function_and_is_seen_
         assert!(error.message.contains("complex"), "{device}: {}", error.message);
         let out = run(&rt, "x = linspace (-1, 1, 10000); ok = 0;\ntry, y = log (x); catch, ok = 1; end, disp (ok)");
         assert_eq!(out.unwrap(), "1\n", "{device}");
-        // However the try is left.
+        // These leave the try in different ways.
         let x = "x = linspace (-1, 1, 10000); n = 0;\n";
         for (text, printed) in [
             ("for k = 1:2, try, y = sqrt (x); break; catch, y = k; end, end, disp (y)", "2\n"),
@@ -171,7 +171,7 @@ fn errors_say_what_and_where() {
     }
 }
 
-/// As in MATLAB; Octave refuses it, so that no recorded case says so.
+/// Tests MATLAB's behaviour. Octave refuses it, so no recorded case tests it.
 #[test]
 fn cosines_of_half_turns_and_logarithms_of_sums_are_exact_on_the_host_and_on_the_runtime() {
     for (device, rt) in devices() {
@@ -202,7 +202,7 @@ fn the_end_of_what_is_not_there_is_zero_also_where_subscripts_come_first() {
     }
 }
 
-/// Also where one failed, and where one goes on while another runs in the same variables.
+/// Tests this even if one text failed, and if one goes on while another runs in the same variables.
 #[test]
 fn an_evaluated_text_keeps_its_subscripts_where_an_ended_one_kept_its_own() {
     let text = "h = zeros(1, 3); n = 0;
@@ -263,7 +263,7 @@ fn the_workspace_comes_back_as_values() {
         assert!(error.message.contains("complex (x)"), "{error}");
         let place = error.place.unwrap();
         assert_eq!(place.source.position(place.span.start).line, 3);
-        // Of the runtime's own error, the place in a script is not known, and none of Tidemill's own is told.
+        // The runtime's own error does not know its place in a script, and does not tell a place in Tidemill's code.
         let fault = bad.array("r").unwrap().gather::<f64>().await.unwrap_err();
         assert!(!fault.to_string().contains("recorded at"), "{fault}");
         let left = Script::parse("x = 3; f (); y = 4; function f (), z = 5; exit (7); end").unwrap();
@@ -274,7 +274,7 @@ fn the_workspace_comes_back_as_values() {
     assert_eq!(workspace.number("t"), Some(1e4));
 }
 
-/// Fifty statements on small and big arrays; `bad` makes the copy fail half-way.
+/// Returns fifty statements on small and big arrays; `bad` makes the copy fail half-way.
 fn copy_text(bad: bool) -> String {
     let mut text = String::from("x = (1:10) * 2; s = 0; big = ones (100, 100);\n");
     for k in 0..23 {
@@ -361,7 +361,7 @@ fn runs_that_pause_share_a_thread_and_end_with_their_futures() {
     runs.truncate(10);
     let ended = futures::executor::block_on(futures::future::join_all(runs));
     assert!(ended.iter().all(|run| run.as_ref().unwrap().printed() == "1\n"));
-    // Nobody waits for what is dropped.
+    // Futures that were dropped are not waited for.
     let long = Script::parse("pause (1e6)").unwrap();
     assert!(Box::pin(long.run(&session)).as_mut().poll(nobody).is_pending());
 }
@@ -388,7 +388,7 @@ fn a_run_can_be_sent_to_another_thread() {
 
 #[test]
 fn assignment_to_an_element_in_a_loop_does_not_copy_the_array() {
-    // Copying 800 kB a hundred thousand times would move 80 GB and take minutes.
+    // Copying 800 kB a hundred thousand times would move 80 GB, and take minutes.
     let text = "n = 100000; x = zeros (1, n); x(1) = 1; for k = 2:n, x(k) = x(k-1) * 0.5 + 1; end, disp (x(n))";
     assert_eq!(run(&host(), text).unwrap(), "2\n");
 }
@@ -432,7 +432,7 @@ fn vectors_texts_and_cells_grow_at_their_end_in_place() {
     let text = "x = []; t = ''; c = {}; for k = 1:100000, x = [x, k]; t = [t, 'ab']; c = [c, {k}]; end, \
                 printf ('%d\\n', sum (x)), disp (numel (t)), disp (c{end})";
     assert_eq!(run(&host(), text).unwrap(), "5000050000\n200000\n100000\n");
-    // What somebody else holds is not changed.
+    // A value with another holder does not change.
     let text = "x = [1 2]; y = x; x = [x 3]; t = 'ab'; u = t; t = [t 'c']; c = {1 2}; d = c; c = [c {3}]; \
                 disp (y), disp (u), disp (numel (d)), disp (x), disp (t), disp (numel (c))";
     assert_eq!(run(&host(), text).unwrap(), "   1   2\nab\n2\n   1   2   3\nabc\n3\n");
@@ -449,7 +449,7 @@ fn subscripts_of_a_target_are_evaluated_once_whatever_end_means_in_them() {
     let text = "global n; n = 0; s(2).a = {1:3, 4:6}; s(f (end)).a{f (end)}(f (end)) = 9; disp (n), disp (s(2).a{2})
         function r = f (k), global n; n = n + 1; r = k; end";
     assert_eq!(run(&host(), text).unwrap(), "3\n   4   5   9\n");
-    // Twice for each level would be 2^60 times.
+    // Evaluating each level twice would take 2^60 evaluations.
     let inner = "{end}".repeat(60);
     let deep = format!("c = 1; for k = 1:60, c = {{c}}; end, c{inner} = 2; disp (c{inner})");
     assert_eq!(run(&host(), &deep).unwrap(), "2\n");
@@ -562,7 +562,7 @@ fn a_run_that_is_dropped_anywhere_leaves_its_session_and_the_others_alone() {
                 ended += 1;
                 break;
             }
-            // What it waits for may come, or not yet.
+            // The awaited event may come at any time.
             std::thread::yield_now();
         }
         drop(run);
@@ -619,7 +619,7 @@ fn a_part_that_a_range_names_is_what_the_same_range_in_a_variable_names() {
             ));
         }
     }
-    // Ends within ends, functions that are called with a range, parts that are added to.
+    // These have `end` within `end`, functions that are called with a range, and parts to which something is added.
     text.push_str(
         "x = 1:5; x = x(1:x(2:end)(1)); x = [x(2:end) x(1)]; f = @(r) sum (r); printf ('%d', x, f(1:3), max (2:4));",
     );
@@ -669,7 +669,7 @@ fn dimensions_beyond_the_runtime_s_are_an_error_in_plain_words_where_arrays_are_
 
 #[test]
 fn a_dimension_beyond_the_rank_has_one_element_in_every_function_of_a_script() {
-    // Large enough to be recorded; whole numbers, so that sums are exact.
+    // The arrays are large enough to be recorded, and hold whole numbers, so that sums are exact.
     let text = "A = mod (reshape (1:90000, 300, 300), 7); S = single (A); L = A > 3; I = int32 (A);
         assert (sum (A, 3), A); assert (sum (S, 9), S); assert (double (sum (I, 9)), A);
         assert (prod (A, 3), A); assert (var (A, 0, 3), zeros (300)); assert (std (A, 0, 20), zeros (300));
@@ -749,7 +749,7 @@ A = ones (2, 2e6, 'single'); x = ones (2e6, 1, 'single');
 printf (' %.9g %.9g\\n', (A * x)(1), x' * x);
 ";
     for (device, rt) in devices() {
-        // Small arrays in the script's own memory, and all arrays on the runtime.
+        // Small arrays are in the script's own memory, or all arrays are on the runtime.
         for host_elements_max in [4096, 0] {
             let printed = run_with(&rt, text, Options { host_elements_max, ..Options::default() }).unwrap();
             assert_eq!(printed, "1 1 2000000 2000000\n", "on {device}, {host_elements_max}");

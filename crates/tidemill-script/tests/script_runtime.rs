@@ -1,4 +1,4 @@
-//! Scripts as a client of the runtime: what a run may hold, copy and cost there, and how near its sums are.
+//! Tests scripts as a client of the runtime: what a run may hold, copy and cost there, and how accurate its sums are.
 
 #[path = "../../../tests/common/mod.rs"]
 mod common;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tidemill::{Array, Promotion, Runtime, Session, Stats};
 use tidemill_script::{Script, env::Options, output::Captured};
 
-/// A waker that runs what a test wants, on whatever thread wakes it.
+/// A waker that calls a test's function on the thread that wakes it.
 struct Runs<F: Fn() + Send + Sync + 'static>(F);
 
 impl<F: Fn() + Send + Sync + 'static> Wake for Runs<F> {
@@ -27,7 +27,7 @@ fn slow(s: &Session) -> Array {
 #[test]
 fn a_script_that_records_more_than_the_ring_takes_waits_without_its_thread() {
     for (device, rt) in unfolded(|b| b.tape_nodes_max(16)) {
-        // A waker holds the ring's thread.
+        // This waker blocks the ring's thread.
         let (enter, entered) = std::sync::mpsc::channel();
         let (release, released) = std::sync::mpsc::channel();
         let released = std::sync::Mutex::new(released);
@@ -44,7 +44,7 @@ fn a_script_that_records_more_than_the_ring_takes_waits_without_its_thread() {
             }
         };
         entered.recv_timeout(Duration::from_secs(60)).unwrap();
-        // Whoever would be held here would be held for ever: then the test fails, and ends.
+        // A test that blocked here would block for ever. This makes it fail and end.
         let watch = release.clone();
         std::thread::spawn(move || {
             std::thread::sleep(Duration::from_secs(120));
@@ -83,7 +83,7 @@ fn a_script_keeps_matlabs_rules_whatever_the_runtime_says() {
     rt.shutdown_blocking().unwrap();
 }
 
-/// Bodies of scripts over an array of 200 x 200, in `T` trips.
+/// Bodies of scripts over an array of 200 x 200, in `T` iterations.
 const SCRIPTS: [(&str, &str); 12] = [
     ("swap", "for k = 1:T, t = A(k,:); A(k,:) = A(200-k,:); A(200-k,:) = t; end, printf ('%.5g\\n', sum (A(3,:)))"),
     ("swap of pairs", "for k = 1:T, A([k 200-k],:) = A([200-k k],:); end, printf ('%.5g\\n', sum (A(3,:)))"),
@@ -96,7 +96,7 @@ const SCRIPTS: [(&str, &str); 12] = [
         "for j = 1:4, for i = j+1:j+T/4, A(i,:) = A(i,:) - A(i,j) / A(j,j) * A(j,:); end, end, \
          printf ('%.5g\\n', sum (abs (A(5,:))))",
     ),
-    // What is written depends on what was just read and looked at.
+    // The written values depend on values that were just read.
     (
         "what a mask names",
         "for k = 1:T, i = (k-1)*600 + (1:600); m = A(i) > 700; A(i(m)) = 0; end, printf ('%.5g\\n', sum (A(3,:)))",
@@ -113,7 +113,7 @@ const SCRIPTS: [(&str, &str); 12] = [
     ),
 ];
 
-/// What a script printed whose arrays of more than so many elements are recorded, and what was done for it.
+/// Runs a script whose arrays of more than this many elements are recorded, and returns its output and the statistics.
 fn scripted(rt: &Runtime, text: &str, host_elements_max: usize) -> (String, Stats) {
     let captured = Arc::new(Mutex::new(Captured::default()));
     let options = Options { host_elements_max, ..Options::default() };
@@ -133,7 +133,8 @@ fn scripts_that_loop_over_slices_of_a_large_array_do_not_copy_it_in_every_trip()
                     "A = single (reshape (mod ((1:40000) * 7919, 1009), 200, 200)) + 600 * eye (200, 'single');";
                 format!("T = {trips}; {start} {body}")
             };
-            // What begins on the runtime may come home where small parts of it are read; or all is recorded.
+            // Arrays that begin on the runtime may be gathered when small parts of them are read; or all arrays are
+            // recorded.
             for recorded in [false, true] {
                 let what = format!("{name} on {device}, all recorded: {recorded}");
                 let copied = |trips: usize| {
@@ -150,7 +151,7 @@ fn scripts_that_loop_over_slices_of_a_large_array_do_not_copy_it_in_every_trip()
     }
 }
 
-/// Checks of scripts' functions on singles and doubles: small host arrays, and long ones, which the runtime has.
+/// Checks of scripts' functions on singles and doubles: small host arrays, and long arrays, which are on the runtime.
 const SUMS: &str = r#"
 function within (name, got, expected, bound, size)
   off = abs (double (got(:)) - expected(:));

@@ -1,4 +1,5 @@
-//! Scripts of strangers: a sandbox that no function leaves, deadlines, and sessions that are closed under a script.
+//! Tests scripts that are not trusted: a sandbox that no function leaves, deadlines, and sessions that are closed under
+//! a script.
 
 use futures::executor::block_on;
 use std::time::{Duration, Instant};
@@ -27,7 +28,7 @@ fn refused(rt: &Runtime, text: &str) -> ScriptError {
     }
 }
 
-/// The line that an error points at.
+/// Returns the line at which an error points.
 fn line(error: &ScriptError) -> usize {
     error.place.as_ref().map_or(0, |place| place.source.position(place.span.start).line as usize)
 }
@@ -141,18 +142,18 @@ fn no_detour_leaves_a_sandbox() {
         "unwind_protect, x = 1; unwind_protect_cleanup, getenv ('HOME'); end_unwind_protect",
         "ifelse (true, getenv ('HOME'), 1);",
     ] {
-        // Some are not functions here: then nothing was reached either.
+        // Some names are no functions here, so they reach nothing either.
         let error = refused(&rt, detour);
         let is_unknown = detour.starts_with("builtin") && error.message.contains("undefined");
         assert!(is_unknown || error.message.contains("getenv: refused in a sandbox"), "{detour}: {}", error.message);
     }
-    // What runs at the end of an object, and what a script catches.
+    // This includes code that runs at the end of an object, and code whose errors a script catches.
     let workspace = sandboxed(&rt, "c = onCleanup (@() disp (getenv ('HOME'))); clear c\ndisp (1)").unwrap();
     assert_eq!(workspace.printed(), "1\n");
     assert!(workspace.warned().contains("getenv: refused in a sandbox"), "{}", workspace.warned());
     let workspace = sandboxed(&rt, "try, x = fileread ('/etc/passwd'); catch e, disp (e.identifier), end").unwrap();
     assert_eq!(workspace.printed(), "Tidemill:sandbox\n");
-    // Nothing is drawn or written by what has no effect.
+    // Functions without an effect draw and write nothing.
     sandboxed(&rt, "diary x.txt\nprint -dpng x.png\nsaveas (1, 'x.png');\nsavefig x").unwrap();
     assert!(!["x.txt", "x.png", "x.fig"].iter().any(|name| std::path::Path::new(name).exists()));
 }
@@ -218,7 +219,7 @@ fn within(deadline: Duration, text: &str) -> Result<Workspace, ScriptError> {
 
 #[test]
 fn a_deadline_ends_loops_waits_and_whatever_cleans_up_for_ever() {
-    // Scripts, and the last line at which they may be.
+    // These are scripts, each with the last line at which it may be.
     for (last, text) in [
         (2, "x = 0;\nwhile true, x = x + 1; end"),
         (2, "x = 0;\nwhile true, x = x + numel ('abc'); end"),

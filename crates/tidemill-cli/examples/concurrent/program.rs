@@ -1,7 +1,7 @@
 //! A thousand sessions as tasks, each a small program with several gathers, on one runtime.
 //!
-//! Every program has data of its own, awaits a first result, goes on with it and gathers again; all results are checked
-//! against the same sums done one by one in f64.
+//! Every program has its own data, awaits a first result, continues with it, and gathers again. All results are checked
+//! against the same sums computed one by one in f64.
 
 use crate::shared::{Outcome, RuntimeOptions, at_least, stats_text};
 use futures::StreamExt;
@@ -10,7 +10,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 use tidemill::{Error, ErrorKind, Result, Session, Stats};
 
-/// What is to be run.
+/// The options of a run.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Programs that run at once
@@ -30,16 +30,16 @@ impl Default for Options {
     }
 }
 
-/// How it went.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// Programs that ran.
+    /// The number of programs that ran.
     pub sessions: usize,
-    /// Gathers that they awaited.
+    /// The number of gathers that they awaited.
     pub gathers: usize,
-    /// What went wrong, by session.
+    /// The errors, by session.
     pub wrong: Vec<(usize, String)>,
-    /// From the first session to the last result.
+    /// The time from the first session to the last result.
     pub elapsed: Duration,
     /// The runtime's counters, if they were asked for.
     pub stats: Option<Stats>,
@@ -48,7 +48,7 @@ pub struct Report {
 /// Runs all programs.
 ///
 /// # Errors
-/// What concerns all of them. What concerns one is in the report.
+/// Errors that concern all programs. Errors of single programs are in the report.
 pub async fn run(options: &Options) -> Result<Report> {
     if options.sessions == 0 || options.elements < 8 {
         return Err(Error::new(ErrorKind::Argument, "at least 1 of --sessions and 8 --elements are needed"));
@@ -57,7 +57,7 @@ pub async fn run(options: &Options) -> Result<Report> {
     let begin = Instant::now();
     let mut tasks: FuturesUnordered<_> = (0..options.sessions)
         .map(|number| {
-            // Tasks of whichever executor there is; the runtime has threads of its own.
+            // Tasks work on any executor, since the runtime has threads of its own.
             let session = runtime.session(&format!("program {number}")).seed(number as u64).open();
             let program = program(session, number, options.elements);
             tokio::spawn(async move { (number, program.await) })
@@ -79,20 +79,20 @@ pub async fn run(options: &Options) -> Result<Report> {
     Ok(report)
 }
 
-/// One small program; how many gathers it awaited.
+/// Runs one small program, and returns the number of gathers that it awaited.
 async fn program(session: Session, number: usize, elements: usize) -> Result<usize> {
     let data: Vec<f32> = (0..elements).map(|i| ((i * 7 + number * 13) % 101) as f32 / 101.0).collect();
     let x = session.from_slice(&data, [elements, 1])?;
 
-    // A wave, its mean, and its first numbers: two gathers that share one kernel.
+    // A wave, its mean and its first numbers: the two gathers share one kernel.
     let wave = (&x * 3.0).sin() * 0.5 + &x;
     let (mean, head) = futures::try_join!(wave.mean(..).item::<f32>(), wave.slice((0..8, ..)).gather::<f32>())?;
 
-    // What comes next depends on what came out.
+    // The next computation depends on the result.
     let centred = (&wave - f64::from(mean)) * if mean > 0.5 { 2.0 } else { 4.0 };
     let energy = centred.square().sum(..).item::<f32>().await?;
 
-    // Random numbers depend on the session's seed alone, whoever else is running.
+    // Random numbers depend only on the session's seed, and not on other programs.
     let noise = session.rand::<f32>([elements, 1]);
     let (least, greatest) =
         futures::try_join!(noise.min_over(..).item::<f32>(), (noise + &x).max_over(..).item::<f32>())?;
@@ -112,7 +112,7 @@ async fn program(session: Session, number: usize, elements: usize) -> Result<usi
     Ok(5)
 }
 
-/// f32 arithmetic against f64, over sums of some ten thousand numbers.
+/// Checks f32 arithmetic against f64, for sums of some ten thousand numbers.
 fn agree(what: &str, computed: f64, expected: f64) -> Result<()> {
     if (computed - expected).abs() <= 1e-4 * expected.abs().max(1e-2) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A European call on a stock that follows a geometric Brownian motion: simulated, beside the closed form.
+//! Prices a European call on a stock that follows a geometric Brownian motion: by simulation, beside the closed form.
 //!
 //! The loop only records: a million paths of 256 steps are one region of a few kernels, and no random number is ever
 //! stored.
@@ -8,7 +8,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 use tidemill::{Error, ErrorKind, Result, Stats};
 
-/// What is to be priced.
+/// The option to price, and the simulation.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Simulated paths
@@ -56,7 +56,7 @@ impl Default for Options {
     }
 }
 
-/// What it is worth.
+/// The prices.
 #[derive(Debug)]
 pub struct Report {
     /// Simulated paths.
@@ -69,23 +69,23 @@ pub struct Report {
     pub standard_error: f64,
     /// The price by the formula of Black and Scholes.
     pub closed_form: f64,
-    /// From the first recorded op to the result.
+    /// The time from the first recorded op to the result.
     pub elapsed: Duration,
     /// The runtime's counters, if they were asked for.
     pub stats: Option<Stats>,
 }
 
 impl Report {
-    /// By how many standard errors simulation and formula differ.
+    /// Returns by how many standard errors the simulation and the formula differ.
     pub fn distance(&self) -> f64 {
         (self.price - self.closed_form).abs() / self.standard_error
     }
 }
 
-/// Simulates.
+/// Runs the simulation.
 ///
 /// # Errors
-/// Options without a meaning, and what the runtime reports.
+/// Invalid options, and errors of the runtime.
 pub async fn run(options: &Options) -> Result<Report> {
     check(options)?;
     let runtime = options.runtime.start().await?;
@@ -138,7 +138,7 @@ fn check(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The value of the call by the formula of Black and Scholes.
+/// Returns the value of the call by the formula of Black and Scholes.
 pub fn black_scholes_call(options: &Options) -> f64 {
     let Options { spot, strike, rate, volatility, years, .. } = *options;
     let spread = volatility * years.sqrt();

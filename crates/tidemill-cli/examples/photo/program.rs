@@ -1,8 +1,9 @@
-//! Pictures in, developed pictures out.
+//! Develops pictures from files into files.
 //!
-//! On the device, for each picture: sRGB to linear light; every channel normalised by its mean and standard deviation;
-//! gain, bias and gamma; a 5×5 Gaussian blur, made of shifted views of a padded array; an unsharp mask; statistics;
-//! back to sRGB bytes. A picture that cannot be read is reported and the others are done all the same.
+//! On the device, for each picture: sRGB is converted to linear light; every channel is normalised by its mean and
+//! standard deviation; gain, bias and gamma are applied; a 5×5 Gaussian blur is made of shifted views of a padded
+//! array, and used for an unsharp mask; statistics are taken; and the result is converted to sRGB bytes. A picture that
+//! cannot be read is reported, and the others are still done.
 
 use crate::shared::{Outcome, RuntimeOptions, stats_text, write_whole};
 use futures::StreamExt;
@@ -14,18 +15,18 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use tidemill::{Array, Error, ErrorKind, Result, Runtime, Stats, cat};
 
-/// Pictures that are on their way at a time: one is read or written while another is computed.
+/// The number of pictures in progress at a time: one is read or written while another is computed.
 const PICTURES_IN_FLIGHT: usize = 3;
-/// Linear light of middle grey, to which each channel's mean is brought.
+/// The linear light of middle grey, to which each channel's mean is moved.
 const MIDDLE_GREY: f64 = 0.18;
-/// Linear light of one standard deviation at a gain of 1.
+/// The linear light of one standard deviation at a gain of 1.
 const SPREAD: f64 = 0.16;
 /// The 5-tap Gaussian: a row of Pascal's triangle, whose sum is 16.
 const TAPS: [f64; 5] = [1.0 / 16.0, 4.0 / 16.0, 6.0 / 16.0, 4.0 / 16.0, 1.0 / 16.0];
 /// How far a 5×5 blur reaches beyond a pixel.
 const MARGIN: usize = 2;
 
-/// What is to be done.
+/// The pictures to develop, and how.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Options {
     /// Pictures (PNG, JPEG, BMP, TIFF or PNM)
@@ -34,7 +35,7 @@ pub struct Options {
     /// Folder for the results (PNG); made if it is missing
     #[arg(short, long, value_name = "DIR")]
     pub output: PathBuf,
-    /// Contrast: what one standard deviation of a channel is multiplied by
+    /// Contrast: the factor of one standard deviation of a channel
     #[arg(long, default_value_t = 1.0, value_parser = crate::shared::finite, allow_negative_numbers = true)]
     pub gain: f64,
     /// Brightness that is added, in linear light
@@ -43,7 +44,7 @@ pub struct Options {
     /// Exponent on linear light; below 1 brightens the shadows
     #[arg(long, default_value_t = 1.0, value_parser = crate::shared::positive, allow_negative_numbers = true)]
     pub gamma: f64,
-    /// How much of what the blur took away is added again
+    /// How much of the detail removed by the blur is added again
     #[arg(long, default_value_t = 0.6, value_parser = crate::shared::finite, allow_negative_numbers = true)]
     pub sharpen: f64,
     /// The runtime.
@@ -51,12 +52,12 @@ pub struct Options {
     pub runtime: RuntimeOptions,
 }
 
-/// How it went.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// Pictures that were written, in the order of their arguments.
+    /// The pictures that were written, in the order of the arguments.
     pub done: Vec<Developed>,
-    /// Pictures that were not, and why.
+    /// The pictures that were not written, with the errors.
     pub failed: Vec<(PathBuf, Error)>,
     /// The runtime's counters, if they were asked for.
     pub stats: Option<Stats>,
@@ -65,17 +66,17 @@ pub struct Report {
 /// A picture that was written.
 #[derive(Clone, Debug)]
 pub struct Developed {
-    /// What was read.
+    /// The file that was read.
     pub input: PathBuf,
-    /// What was written.
+    /// The file that was written.
     pub output: PathBuf,
-    /// Columns and rows.
+    /// The numbers of columns and rows.
     pub size: (u32, u32),
     /// Red, green and blue of the result in linear light.
     pub channels: [Channel; 3],
 }
 
-/// A channel in numbers.
+/// Statistics of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Channel {
     /// Mean.
@@ -91,11 +92,11 @@ pub struct Channel {
 /// Develops all pictures.
 ///
 /// # Errors
-/// What concerns all of them: the options, the folder, the runtime. What concerns one is in the report.
+/// Errors that concern all pictures: the options, the folder, the runtime. Errors of single pictures are in the report.
 pub async fn run(options: &Options) -> Result<Report> {
     let names = output_names(&options.files);
     refuse_overwriting(&options.files, &options.output, &names)?;
-    // Before the runtime starts: its timeline may lie in there.
+    // This comes before the runtime starts, since its timeline may lie in the folder.
     let _unused = FreshFolder::make(&options.output).map_err(|error| {
         Error::new(ErrorKind::Io, format!("cannot make the folder {}: {error}", options.output.display()))
     })?;
@@ -125,7 +126,7 @@ pub async fn run(options: &Options) -> Result<Report> {
     Ok(report)
 }
 
-/// A folder for the output; if it was made and is left empty, it goes again.
+/// A folder for the output. If it was made and is left empty, it is removed.
 struct FreshFolder(Option<PathBuf>);
 
 impl FreshFolder {
@@ -139,31 +140,31 @@ impl FreshFolder {
 impl Drop for FreshFolder {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
-            // Refused where something lies in it.
+            // This fails if the folder contains something.
             let _ = std::fs::remove_dir(path);
         }
     }
 }
 
-/// One picture, from file to file.
+/// Develops one picture, from file to file.
 async fn develop(runtime: &Runtime, input: &Path, output: &Path, options: &Options) -> Result<Developed> {
     let unreadable = |error: &dyn fmt::Display| Error::new(ErrorKind::Io, format!("{}: {error}", input.display()));
     let bytes = std::fs::read(input).map_err(|error| unreadable(&error))?;
     let picture = tidemill_script::picture::decode(&bytes).map_err(|error| unreadable(&error.message()))?.into_rgb8();
     let (width, height) = picture.dimensions();
     let session = runtime.session(&input.display().to_string()).open();
-    // Bytes come as red, green, blue, pixel by pixel, row by row: column-major, that is 3 × width × height.
+    // The bytes are red, green, blue, pixel by pixel, row by row. In column-major order, that is 3 × width × height.
     let pixels = session.from_slice(picture.as_raw(), [3, width as usize, height as usize])?;
 
     let light = linear_light(&pixels);
     let (mean, std) = (light.mean([1, 2]), light.std([1, 2]));
     let toned = tone(&linear_light(&pad(&pixels)?), &mean, &std, options);
-    // A blur reads every pixel 25 times: worth its memory, where everything else is fused and never stored.
+    // A blur reads every pixel 25 times, so this array is worth its memory. Everything else is fused and never stored.
     toned.eval().await?;
     let sharp = unsharp_mask(&toned, (width as usize, height as usize), options.sharpen);
     let encoded = encode(&sharp);
 
-    // The gathers are asked for together, so that what they share is computed once.
+    // The gathers are requested together, so that common parts are computed once.
     let ((mean, std), (least, greatest), developed) = futures::try_join!(
         async { futures::try_join!(sharp.mean([1, 2]).gather::<f32>(), sharp.std([1, 2]).gather::<f32>()) },
         async { futures::try_join!(sharp.min_over([1, 2]).gather::<f32>(), sharp.max_over([1, 2]).gather::<f32>()) },
@@ -188,7 +189,7 @@ async fn develop(runtime: &Runtime, input: &Path, output: &Path, options: &Optio
     })
 }
 
-/// sRGB bytes to linear light, 0 to 1.
+/// Converts sRGB bytes to linear light, 0 to 1.
 fn linear_light(pixels: &Array) -> Array {
     let x = pixels.cast::<f32>() / 255.0;
     let curved = ((&x + 0.055) / 1.055).pow(2.4);
@@ -197,12 +198,13 @@ fn linear_light(pixels: &Array) -> Array {
 
 /// Normalises every channel by its mean and standard deviation, then applies gain, bias and gamma.
 fn tone(light: &Array, mean: &Array, std: &Array, options: &Options) -> Array {
-    // A channel of one value has no spread; it becomes its mean.
+    // A channel of a single value has no spread, and becomes its mean.
     let normal = (light - mean) / std.max(1e-6);
     (normal * (SPREAD * options.gain) + (MIDDLE_GREY + options.bias)).clamp(0.0, 1.0).pow(options.gamma)
 }
 
-/// A picture with its edge repeated `MARGIN` times on every side, so that a blur neither darkens nor lights it.
+/// Returns a picture with its edge repeated `MARGIN` times on every side, so that a blur neither darkens nor brightens
+/// it.
 fn pad(picture: &Array) -> Result<Array> {
     let (width, height) = (picture.shape()?.dim(1), picture.shape()?.dim(2));
     let (left, right) = (picture.slice((.., 0..1, ..)), picture.slice((.., width - 1.., ..)));
@@ -211,7 +213,8 @@ fn pad(picture: &Array) -> Result<Array> {
     cat(2, &[&top, &top, &wide, &bottom, &bottom])
 }
 
-/// Adds what a 5×5 Gaussian blur takes away. The blur is 25 shifted views of the padded picture, weighed and added.
+/// Adds the detail that a 5×5 Gaussian blur removes. The blur is a weighted sum of 25 shifted views of the padded
+/// picture.
 fn unsharp_mask(padded: &Array, (width, height): (usize, usize), amount: f64) -> Array {
     let view = |x: usize, y: usize| padded.slice((.., x..x + width, y..y + height));
     let light = view(MARGIN, MARGIN);
@@ -226,14 +229,15 @@ fn unsharp_mask(padded: &Array, (width, height): (usize, usize), amount: f64) ->
     (&light + (&light - blurred) * amount).clamp(0.0, 1.0)
 }
 
-/// Linear light to sRGB bytes.
+/// Converts linear light to sRGB bytes.
 fn encode(light: &Array) -> Array {
     let curved = light.pow(1.0 / 2.4) * 1.055 - 0.055;
     let encoded = light.le(0.0031308).select(light * 12.92, curved);
     (encoded * 255.0).cast::<u8>()
 }
 
-/// `name.png` for each file; files of the same stem keep their whole name, and a number if that is the same, too.
+/// Returns `name.png` for each file. Files with the same stem keep their whole names, with a number if those are equal,
+/// too.
 fn output_names(files: &[PathBuf]) -> Vec<String> {
     let stem = |file: &Path| file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     let mut taken = HashSet::new();
@@ -251,7 +255,7 @@ fn output_names(files: &[PathBuf]) -> Vec<String> {
     names
 }
 
-/// A result must not replace a picture that was given.
+/// Returns an error if a result would replace one of the given pictures.
 fn refuse_overwriting(files: &[PathBuf], folder: &Path, names: &[String]) -> Result<()> {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
     let given: HashSet<PathBuf> = files.iter().filter_map(|file| real(file)).collect();
@@ -262,7 +266,7 @@ fn refuse_overwriting(files: &[PathBuf], folder: &Path, names: &[String]) -> Res
     })
 }
 
-/// Drawn on a terminal only.
+/// Makes a progress bar, which is drawn on a terminal only.
 fn progress_bar(pictures: usize) -> ProgressBar {
     let bar = ProgressBar::new(pictures as u64);
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} pictures, {eta} left") {

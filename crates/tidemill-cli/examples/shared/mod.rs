@@ -1,9 +1,9 @@
-//! What the programs share: the options of a runtime, the way a program ends, and files that are written whole.
+//! Shared parts of the programs: the options of a runtime, the end of a program, and files that are written as a whole.
 //!
 //! Each program is a module with `Options`, `run(&Options) -> Result<Report>` and nothing global, so that an example,
 //! the `tidemill` command and a test call the same code.
 
-// Every program uses its part of this.
+// Each program uses only a part of this.
 #![allow(dead_code)]
 
 use std::fmt::Display;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tidemill::{DEVICE_VARIABLE, DeviceChoice, Error, ErrorKind, IntoDevice, Result, Runtime, Stats};
 
-/// Where to compute, and what to tell of it.
+/// The options of the runtime, and what is reported about it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RuntimeOptions {
     /// Where to compute: auto, host, gpu or gpu:N; auto if neither is given
@@ -29,19 +29,19 @@ pub struct RuntimeOptions {
     pub batches_in_flight: u32,
 }
 
-/// A parser of counts that refuses, as a usage error, those that are too small.
+/// Makes a parser of counts. Counts that are too small are usage errors.
 pub fn at_least(least: u64) -> clap::builder::RangedU64ValueParser<usize> {
     clap::builder::RangedU64ValueParser::new().range(least..)
 }
 
-/// A parser of numbers that refuses, as a usage error, NaN and what is infinite in single precision, in which the
-/// programs compute.
+/// Parses a number. NaN, and numbers that are infinite in single precision, in which the programs compute, are usage
+/// errors.
 pub fn finite(text: &str) -> std::result::Result<f64, String> {
     let number = text.parse::<f64>().map_err(|error| error.to_string())?;
     if (number as f32).is_finite() { Ok(number) } else { Err("it has to be a finite number (of f32)".to_owned()) }
 }
 
-/// As [`finite`]; it refuses zero and what is below it, too.
+/// Does the same as [`finite`]; zero and negative numbers are usage errors, too.
 pub fn positive(text: &str) -> std::result::Result<f64, String> {
     finite(text)
         .and_then(|n| if n as f32 > 0.0 { Ok(n) } else { Err("it has to be a finite number above 0".to_owned()) })
@@ -54,7 +54,7 @@ impl Default for RuntimeOptions {
 }
 
 impl RuntimeOptions {
-    /// On a device, with nothing told.
+    /// Makes options for a device, with nothing reported.
     pub fn on(device: DeviceChoice) -> RuntimeOptions {
         RuntimeOptions { device: Some(device), ..RuntimeOptions::default() }
     }
@@ -62,7 +62,7 @@ impl RuntimeOptions {
     /// Starts a runtime.
     ///
     /// # Errors
-    /// What `RuntimeBuilder::start` refuses: no such device, a timeline that cannot be written.
+    /// Errors of `RuntimeBuilder::start`: no such device, or a timeline that cannot be written.
     pub async fn start(&self) -> Result<Runtime> {
         let mut builder = Runtime::builder().batches_in_flight(self.batches_in_flight);
         if let Some(device) = self.device {
@@ -74,10 +74,10 @@ impl RuntimeOptions {
         builder.start().await
     }
 
-    /// Ends a runtime; its counters, if they were asked for.
+    /// Shuts a runtime down, and returns its counters if they were asked for.
     ///
     /// # Errors
-    /// What `Runtime::shutdown` reports.
+    /// Errors of `Runtime::shutdown`.
     pub async fn finish(&self, runtime: Runtime) -> Result<Option<Stats>> {
         let stats = self.stats.then(|| runtime.stats());
         runtime.shutdown().await?;
@@ -85,11 +85,11 @@ impl RuntimeOptions {
     }
 }
 
-/// Reads a device's name as the command line and the environment give it; a variable that is set to nothing chooses
-/// nothing. A name that could be no device's is an error of use, a device that is missing is not.
+/// Parses a device's name from the command line or the environment. An empty variable chooses nothing. An invalid name
+/// is a usage error, but a missing device is not.
 ///
 /// # Errors
-/// What may be given, in words.
+/// A description of the valid names.
 pub fn parse_device(text: &str) -> std::result::Result<DeviceChoice, String> {
     if text.trim().is_empty() {
         return Ok(DeviceChoice::Auto);
@@ -97,26 +97,26 @@ pub fn parse_device(text: &str) -> std::result::Result<DeviceChoice, String> {
     text.into_device().map_err(|error| error.message().to_owned())
 }
 
-/// Counters as the end of a report, or nothing.
+/// Returns the counters as the end of a report, or nothing.
 pub fn stats_text(stats: &Option<Stats>) -> String {
     stats.as_ref().map(|s| format!("\n{s}")).unwrap_or_default()
 }
 
-/// What a program printed and whether it succeeded.
+/// The printed report of a program.
 pub trait Outcome: Display {
-    /// Whether everything that was asked for was done.
+    /// Whether everything was done.
     fn succeeded(&self) -> bool;
 
-    /// Why something was not done, for the standard error.
+    /// Returns the errors of the parts that were not done, for the standard error.
     fn failures(&self) -> Vec<&Error> {
         Vec::new()
     }
 }
 
-/// Prints a report, and on the standard error what it could not do; whether all was done.
+/// Prints a report, and its failures on the standard error. Returns whether everything was done.
 ///
 /// # Errors
-/// As [`print`].
+/// Those of [`print`].
 pub fn tell(report: &impl Outcome) -> Result<bool> {
     print(report)?;
     for error in report.failures() {
@@ -125,7 +125,7 @@ pub fn tell(report: &impl Outcome) -> Result<bool> {
     Ok(report.succeeded())
 }
 
-/// Runs a program to its end and says how it went; the `main` of an example.
+/// Runs a program to its end, and reports the outcome; the `main` of an example.
 pub fn conclude<R: Outcome>(program: impl Future<Output = Result<R>>) -> ExitCode {
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let told = executor.map_err(Error::from).and_then(|executor| executor.block_on(program)).and_then(|r| tell(&r));
@@ -136,10 +136,10 @@ pub fn conclude<R: Outcome>(program: impl Future<Output = Result<R>>) -> ExitCod
     }
 }
 
-/// Prints to the standard output; a reader that has gone away is no error.
+/// Prints to the standard output. A reader that has closed it is no error.
 ///
 /// # Errors
-/// `ErrorKind::Io` where it cannot be written.
+/// `ErrorKind::Io` if it cannot be written.
 pub fn print(what: &impl Display) -> Result<()> {
     let mut out = io::stdout().lock();
     match write!(out, "{what}").and_then(|()| out.flush()) {
@@ -149,14 +149,14 @@ pub fn print(what: &impl Display) -> Result<()> {
     }
 }
 
-/// Says what failed.
+/// Prints an error, and returns the exit code of a failure.
 pub fn failure(error: &Error) -> ExitCode {
-    // Nothing is left to be done where even this cannot be written.
+    // If even this cannot be written, nothing more can be done.
     drop(writeln!(io::stderr(), "error: {error}"));
     ExitCode::FAILURE
 }
 
-/// Writes a file so that it is there as a whole or not at all: beside its place first, then renamed.
+/// Writes a file completely or not at all: first under another name beside it, which is then renamed.
 ///
 /// # Errors
 /// `ErrorKind::Io` with the path.
@@ -165,7 +165,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let beside = path.with_file_name(format!(".{name}.{}.part", std::process::id()));
     let written = std::fs::write(&beside, bytes).and_then(|()| std::fs::rename(&beside, path));
     written.map_err(|error| {
-        // It may not even exist.
+        // The file may not exist.
         drop(std::fs::remove_file(&beside));
         Error::new(ErrorKind::Io, format!("cannot write {}: {error}", path.display()))
     })

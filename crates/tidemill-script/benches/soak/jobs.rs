@@ -1,5 +1,5 @@
-//! The jobs of a soak: each draws what it is, runs it on a session of its own or on one that lives long, and says what
-//! was wrong.
+//! The jobs of a soak. Each job is drawn at random, runs on a session of its own or on a long-lived one, and reports
+//! wrong results.
 
 use super::pricing::{self, Terms};
 use super::programs::{Dice, Program, Twist, decode, run};
@@ -12,14 +12,14 @@ use tidemill::{ErrorKind, Runtime, Session};
 use tidemill_script::Script;
 use tokio::time::timeout;
 
-/// After so long, a job hangs.
+/// A job that takes longer than this hangs.
 const HANG: Duration = Duration::from_secs(60);
-/// Structures of random programs on a GPU, which compiles pipelines for each.
+/// The number of structures of random programs on a GPU, which compiles pipelines for each.
 const STRUCTURES_ON_GPU: u64 = 12;
-/// Structures of random programs on the host.
+/// The number of structures of random programs on the host.
 const STRUCTURES: u64 = 10_000;
 
-/// How a job is to end.
+/// The intended end of a job.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Ends,
@@ -31,7 +31,7 @@ pub struct Jobs {
     runtime: Arc<Runtime>,
     tally: Arc<Tally>,
     structures: u64,
-    /// Sessions that live as long as the soak, of several weights.
+    /// Sessions of several weights that live as long as the soak.
     steady: Vec<Session>,
 }
 
@@ -41,7 +41,7 @@ impl Jobs {
         Jobs { runtime, tally, structures: if has_gpu { STRUCTURES_ON_GPU } else { STRUCTURES }, steady }
     }
 
-    /// A session for a job: one in eight shares one.
+    /// Returns a session for a job. One job in eight shares a session.
     fn session(&self, dice: &mut Dice) -> Session {
         if dice.one_in(8) {
             return self.steady[dice.below(self.steady.len())].clone();
@@ -53,7 +53,7 @@ impl Jobs {
     /// Runs one job.
     ///
     /// # Errors
-    /// A text that says which result or error was wrong, and gives what is needed to run the job again.
+    /// The wrong result or error, with the data that is needed to run the job again.
     pub async fn one(&self, dice: &mut Dice) -> Result<(), String> {
         let fate = match dice.below(10) {
             0 => Fate::Fails,
@@ -141,7 +141,7 @@ impl Jobs {
             Fate::Fails => scripts::failing(dice),
             _ => scripts::working(dice),
         };
-        // A script has its session to itself: it marks what it records.
+        // A script has a session to itself, since it marks the arrays that it records.
         self.tally.session();
         let session = self.runtime.session("script").seed(dice.next()).open();
         let script = Script::parse(&text).map_err(|error| format!("{error:?}\n{text}"))?;
@@ -167,10 +167,10 @@ impl Jobs {
         }
     }
 
-    /// A runtime that loses its device again and again, under some programs, from its start to its end.
+    /// Runs some programs on a runtime that loses its device again and again, from its start to its end.
     ///
     /// # Errors
-    /// As [`Jobs::one`].
+    /// Those of [`Jobs::one`].
     pub async fn with_losses(&self, device: &str, dice: &mut Dice) -> Result<(), String> {
         let injection = Injection { lose_device_every: Some(3 + dice.below(12) as u64), ..Injection::default() };
         let what = format!("{injection:?}, dice {}", dice.0);
@@ -207,7 +207,7 @@ impl Jobs {
     }
 }
 
-/// Computes the sum of the values and the sum of the deltas of call options on these prices, in f64.
+/// Computes in f64, for call options on these prices, the sum of the values and the sum of the deltas.
 fn worth(prices: &[f32], terms: Terms) -> [f64; 2] {
     let [strike, rate, volatility, years] = [terms.strike, terms.rate, terms.volatility, terms.years].map(f64::from);
     let cumulative = |x: f64| 0.5 * libm::erfc(-x / std::f64::consts::SQRT_2);

@@ -1,12 +1,12 @@
-//! A soak: Rust sessions and scripts on one runtime for as long as one likes, with faults, cancels and lost devices.
+//! A soak: runs Rust sessions and scripts on one runtime for any length of time, with faults, cancels and lost devices.
 //!
 //! `cargo bench --bench soak -- [--minutes N] [--seed S] [--device host|gpu|auto] [--jobs N] [--p99-ms N]`
 //!
-//! So many jobs run at a time: random array programs held against plain f64 loops (`tests/common/programs.rs`), books of
-//! options held against a formula in f64, scripts held against their results in Rust. A tenth of them is made to fail
-//! and a tenth is dropped half-way. Beside them, other runtimes lose their device again and again. It prints its seed,
-//! a line a minute, and ends with 1 where a result was wrong, a job hung, memory grew, or the p99 of a minute was beyond
-//! its bound.
+//! A number of jobs run at a time: random array programs, compared with plain f64 loops (`tests/common/programs.rs`);
+//! books of options, compared with a formula in f64; and scripts, compared with results in Rust. A tenth of them is
+//! made to fail, and a tenth is dropped half-way. Beside them, other runtimes lose their devices again and again. The
+//! soak prints its seed and a line for each minute. It ends with 1 if a result was wrong, a job hung, memory grew, or
+//! the p99 of a minute exceeded its bound.
 
 mod jobs;
 #[path = "../../../../tests/common/plain.rs"]
@@ -149,7 +149,7 @@ async fn soak(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// Ends the process where no job ends any more: what hangs may hold every thread of the executor.
+/// Ends the process if no job ends any more, since jobs that hang may hold every thread of the executor.
 fn watch(tally: Arc<Tally>, seed: u64) {
     std::thread::spawn(move || {
         let (mut seen, mut since) = (0, Instant::now());
@@ -167,7 +167,7 @@ fn watch(tally: Arc<Tally>, seed: u64) {
     });
 }
 
-/// Pauses the jobs in even steps, so that memory is read while nothing runs, and says a line for each.
+/// Pauses the jobs at even intervals, so that memory is read while nothing runs, and prints a line for each.
 async fn sample(
     tally: Arc<Tally>,
     pause: Arc<RwLock<()>>,
@@ -175,7 +175,7 @@ async fn sample(
     p99_ms: f64,
     has_gpu: bool,
 ) -> Result<String, String> {
-    // A line a minute, or six in all where the run is shorter than six minutes.
+    // It prints a line for each minute, or six lines if the run is shorter than six minutes.
     let lines = (time.as_secs_f64() / 60.0).round().max(6.0) as u32;
     let (begun, step) = (Instant::now(), time / lines);
     let mut quiet = Vec::new();
@@ -191,7 +191,7 @@ async fn sample(
         quiet.push((tally.sessions(), resident));
         let line = tally.line(begun.elapsed(), resident);
         println!("{}", line.text);
-        // A GPU compiles its pipelines in the first.
+        // In the first interval, a GPU compiles its pipelines.
         if number > 1 || !has_gpu {
             worst = worst.max(line.p99_ms);
         }

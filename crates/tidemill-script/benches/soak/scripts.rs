@@ -1,17 +1,17 @@
-//! Scripts of a soak, with what each must print.
+//! The scripts of a soak, each with its expected output.
 
 use super::programs::Dice;
 
-/// A script and its end.
+/// A script and its expected end.
 pub struct Case {
     pub text: String,
     pub ends: Ends,
 }
 
 pub enum Ends {
-    /// It prints this.
+    /// It prints this text.
     Prints(String),
-    /// It fails, and the error says this.
+    /// It fails with an error that contains this text.
     Fails(&'static str),
 }
 
@@ -109,7 +109,7 @@ pub fn working(dice: &mut Dice) -> Case {
         }
         _ => {
             let (rows, columns) = (20 + dice.below(300), 20 + dice.below(300));
-            // Whole numbers: the sums are exact in any order.
+            // These are whole numbers, so that the sums are exact in any order.
             let at = |r: usize, c: usize| (r + 1) * (c + 1) % 13;
             let greatest: usize = (0..columns).map(|c| (0..rows).map(|r| at(r, c)).sum::<usize>()).max().unwrap_or(0);
             let above: usize = (0..columns).map(|c| (0..rows).filter(|&r| at(r, c) > 6).count()).sum();

@@ -1,15 +1,15 @@
-//! What a soak counts, and when memory has grown.
+//! Counts the results of a soak, and decides whether memory has grown.
 
 use super::shared::quantile;
 use parking_lot::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Bytes that the process may hold more than a third of the way into the run, beside a tenth: what an allocator keeps
-/// varies by this much.
+/// The bytes by which the process may grow after the first third of the run, beside a tenth. The memory that an
+/// allocator keeps varies by this much.
 const SLACK_BYTES: u64 = 32 << 20;
 
-/// What a job was.
+/// The kinds of jobs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Program,
@@ -25,7 +25,7 @@ pub struct Tally {
     losses: AtomicU64,
     runtimes: AtomicU64,
     sessions: AtomicU64,
-    /// Milliseconds of the jobs since the last line that ran to their end on the runtime that keeps its device.
+    /// The milliseconds of the jobs since the last line that ran to their end on the runtime that keeps its device.
     latencies: Mutex<Vec<f32>>,
 }
 
@@ -71,7 +71,7 @@ impl Tally {
         self.sessions.load(Ordering::Relaxed)
     }
 
-    /// Jobs that ended.
+    /// Returns the number of jobs that ended.
     pub fn ended(&self) -> u64 {
         self.counts.iter().map(|count| count.load(Ordering::Relaxed)).sum()
     }
@@ -104,11 +104,11 @@ impl Tally {
     }
 }
 
-/// Looks at memory at the quiet points, `(sessions so far, bytes)`: it may grow in the first third of a run, while
-/// caches and pools fill, and no more after it.
+/// Checks the memory at the quiet points, `(sessions so far, bytes)`. It may grow in the first third of a run, while
+/// caches and pools fill, but not after that.
 ///
 /// # Errors
-/// Where it grew.
+/// A description of the growth.
 pub fn grown(quiet: &[(u64, u64)]) -> Result<String, String> {
     let (Some(&(then, settled)), Some(&(now, last))) = (quiet.get(quiet.len() / 3), quiet.last()) else {
         return Ok("memory was not looked at".into());
@@ -116,6 +116,6 @@ pub fn grown(quiet: &[(u64, u64)]) -> Result<String, String> {
     let (more, sessions) = (last.saturating_sub(settled), now - then);
     let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let said = format!("memory {:.1} MiB, {:.1} more after {sessions} more sessions", mib(last), mib(more));
-    // A short run has nothing to say about leaks: its caches are still filling.
+    // A short run cannot show leaks, since its caches are still filling.
     if quiet.len() < 6 || more <= SLACK_BYTES + settled / 10 { Ok(said) } else { Err(format!("a leak: {said}")) }
 }
