@@ -34,13 +34,13 @@ use tokio::sync::Notify;
 const INTERRUPTED: u8 = 130;
 
 /// How long the last output of an interrupted program may take.
-const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(300);
+const LAST_OUTPUT_TIME: std::time::Duration = std::time::Duration::from_millis(300);
 /// How long an interrupted program may take to notice the interrupt. A step that computes for minutes does not notice
 /// it.
-const LOOK_UP: std::time::Duration = std::time::Duration::from_millis(500);
+const NOTICE_TIME: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// How long it may then take to end. Work on a device ends with its batch.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+const END_TIME: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// An asynchronous GPU array runtime
 #[derive(Parser)]
@@ -108,9 +108,9 @@ impl Interrupts {
     async fn given_up(&self) {
         self.asked().await;
         self.noticed.store(true, Ordering::Relaxed);
-        tokio::time::sleep(LOOK_UP).await;
+        tokio::time::sleep(NOTICE_TIME).await;
         while self.is_cleaning() {
-            tokio::time::sleep(LOOK_UP).await;
+            tokio::time::sleep(NOTICE_TIME).await;
         }
     }
 
@@ -136,12 +136,12 @@ impl Interrupts {
         if !outlived {
             let (interrupts, noticed) = (self.clone(), self.noticed.clone());
             std::thread::spawn(move || {
-                std::thread::sleep(LOOK_UP);
+                std::thread::sleep(NOTICE_TIME);
                 while interrupts.is_cleaning() {
-                    std::thread::sleep(LOOK_UP);
+                    std::thread::sleep(NOTICE_TIME);
                 }
                 if noticed.load(Ordering::Relaxed) {
-                    std::thread::sleep(PATIENCE);
+                    std::thread::sleep(END_TIME);
                 }
                 end_at_once();
             });
@@ -153,14 +153,14 @@ impl Interrupts {
 fn end_at_once() -> ! {
     // A write may block for ever if its reader does not read, so another thread writes.
     let (told, is_told) = std::sync::mpsc::channel();
-    let last_words = move || {
-        sink::flush_in_a_hurry();
+    let last_output = move || {
+        sink::flush_at_once();
         use std::io::Write;
         let _ = writeln!(std::io::stderr(), "interrupted");
         let _ = told.send(());
     };
-    if std::thread::Builder::new().spawn(last_words).is_ok() {
-        let _ = is_told.recv_timeout(LAST_WORDS);
+    if std::thread::Builder::new().spawn(last_output).is_ok() {
+        let _ = is_told.recv_timeout(LAST_OUTPUT_TIME);
     }
     std::process::exit(i32::from(INTERRUPTED));
 }
@@ -209,7 +209,7 @@ fn main() -> ExitCode {
         None => {
             // Spawned tasks and threads of copies hold the runtime, too. Those that do not notice the interrupt are
             // left behind.
-            executor.shutdown_timeout(LOOK_UP);
+            executor.shutdown_timeout(NOTICE_TIME);
             end_at_once();
         }
     }

@@ -6,7 +6,7 @@
 
 use super::script::{PlaceOptions, report};
 use super::sink::{Console, Shared, say};
-use super::{Interrupts, LOOK_UP};
+use super::{Interrupts, NOTICE_TIME};
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use std::io::IsTerminal;
@@ -164,7 +164,7 @@ async fn drive(
                 asked += 1;
                 interrupts.heed();
             }
-            () = tokio::time::sleep(LOOK_UP), if asked > 0 => {
+            () = tokio::time::sleep(NOTICE_TIME), if asked > 0 => {
                 // Cleanup is waited for, until it is interrupted, too. Between two steps, the machine notices the
                 // interrupt within a moment.
                 if (asked > 1 || !kept.is_guarded())

@@ -18,8 +18,8 @@ const BUFFER_BYTES: usize = 1 << 16;
 const LINE_BYTES_MAX: usize = 1 << 24;
 /// The bytes that each of several scripts buffers for itself, so that it seldom locks the console.
 const LINES_BYTES: usize = 1 << 12;
-/// How often the output of several scripts is passed on while it is being read.
-const HEARD_EVERY: Duration = Duration::from_millis(20);
+/// The least time between two flushes of the lines of several scripts.
+const PASS_ON_EVERY: Duration = Duration::from_millis(20);
 
 /// The consoles of this process, which are flushed if the process ends at once.
 static CONSOLES: Mutex<Vec<Weak<Console>>> = Mutex::new(Vec::new());
@@ -30,7 +30,7 @@ pub fn say(words: impl Display) {
 }
 
 /// Flushes the consoles that are not being written, since the process is about to end without dropping them.
-pub fn flush_in_a_hurry() {
+pub fn flush_at_once() {
     let Ok(consoles) = CONSOLES.try_lock() else { return };
     for console in consoles.iter().filter_map(Weak::upgrade) {
         match console.buffer.try_lock() {
@@ -90,7 +90,7 @@ impl Console {
     /// Passes on the buffered bytes: at once, or a moment later if that was done a moment ago.
     fn flush_soon(self: &Arc<Console>) {
         let mut buffer = self.buffer();
-        let wait = HEARD_EVERY.saturating_sub(buffer.passed_at.elapsed());
+        let wait = PASS_ON_EVERY.saturating_sub(buffer.passed_at.elapsed());
         if self.is_terminal || wait.is_zero() {
             return self.pass_on(&mut buffer);
         }

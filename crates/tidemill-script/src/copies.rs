@@ -71,12 +71,12 @@ impl<W> Work<W> {
 }
 
 /// The shares of the other threads. Dropping this aborts them.
-struct Others<W> {
+struct OtherShares<W> {
     work: Arc<Work<W>>,
     shares: Vec<AbortHandle>,
 }
 
-impl<W> Drop for Others<W> {
+impl<W> Drop for OtherShares<W> {
     fn drop(&mut self) {
         self.work.is_given_up.store(true, Ordering::Relaxed);
         self.shares.iter().for_each(AbortHandle::abort);
@@ -116,7 +116,7 @@ async fn mapped<T: Send + 'static>(
     let (next, is_given_up) = (AtomicUsize::new(0), AtomicBool::new(false));
     let work = Arc::new(Work { work, count, threads, turn, next, is_given_up });
     // COPIES-4: this keeps `work` alive to the end, so that it is dropped on this thread, which allocated most of it.
-    let mut others = Others { work: work.clone(), shares: Vec::new() };
+    let mut others = OtherShares { work: work.clone(), shares: Vec::new() };
     let mut answers = FuturesUnordered::new();
     let (core, executor) = (threads::core(), tokio::runtime::Handle::try_current().ok());
     for number in 1..threads {

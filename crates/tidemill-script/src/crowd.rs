@@ -78,14 +78,14 @@ enum State {
     /// The run has not begun. It holds the script and the session that it runs on.
     New(Script, Session),
     /// A helper polls the run. The waker, if any, is the owner's, and is woken when the helper lets go of the run.
-    Away(Option<Waker>),
+    AtHelper(Option<Waker>),
     /// A helper has begun the run and handed it back, since it waits for something.
-    Back(Run),
+    HandedBack(Run),
     /// The run has ended, or panicked.
     Done(std::thread::Result<Ended>),
     /// The owner has taken the run, or has dropped its future.
     #[default]
-    Gone,
+    Taken,
 }
 
 impl Crowd {
@@ -212,18 +212,18 @@ impl Future for Shared {
         this.place.begin();
         if this.own.is_none() {
             let mut state = this.member.state();
-            match std::mem::replace(&mut *state, State::Gone) {
+            match std::mem::replace(&mut *state, State::Taken) {
                 State::New(script, session) => this.own = Some(Box::pin(begun(script, session))),
-                State::Back(run) => this.own = Some(run),
-                State::Away(_) => {
-                    *state = State::Away(Some(context.waker().clone()));
+                State::HandedBack(run) => this.own = Some(run),
+                State::AtHelper(_) => {
+                    *state = State::AtHelper(Some(context.waker().clone()));
                     return Poll::Pending;
                 }
                 State::Done(ended) => {
                     drop(state);
                     return Poll::Ready(ended.unwrap_or_else(|panic| resume_unwind(panic)));
                 }
-                State::Gone => unreachable!("a future is polled after it has ended"),
+                State::Taken => unreachable!("a future is polled after it has ended"),
             }
         }
         let Some(run) = &mut this.own else { return Poll::Pending };
@@ -233,7 +233,7 @@ impl Future for Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        let state = std::mem::replace(&mut *self.member.state(), State::Gone);
+        let state = std::mem::replace(&mut *self.member.state(), State::Taken);
         // Dropping the state may drop a run, which must not happen under the lock.
         drop(state);
     }
@@ -244,15 +244,15 @@ impl Member {
         self.block.0[self.number].lock()
     }
 
-    fn is_gone(&self) -> bool {
-        matches!(*self.state(), State::Gone)
+    fn is_taken(&self) -> bool {
+        matches!(*self.state(), State::Taken)
     }
 
     /// Stores the state in which a helper leaves the run, and wakes the owner.
     fn let_go(&self, left: State) {
         let mut state = self.state();
         match &mut *state {
-            State::Away(waker) => {
+            State::AtHelper(waker) => {
                 let waker = waker.take();
                 *state = left;
                 drop(state);
@@ -278,7 +278,7 @@ fn help(crowd: &Crowd) {
     while let Some(member) = crowd.pop() {
         let mut run = {
             let mut state = member.state();
-            match std::mem::replace(&mut *state, State::Away(None)) {
+            match std::mem::replace(&mut *state, State::AtHelper(None)) {
                 State::New(script, session) => placed(&mut room, begun(script, session)),
                 other => {
                     *state = other;
@@ -289,8 +289,8 @@ fn help(crowd: &Crowd) {
         let left = loop {
             flag.lower();
             match catch_unwind(AssertUnwindSafe(|| run.as_mut().poll(&mut Context::from_waker(&waker)))) {
-                Ok(Poll::Pending) if flag.is_raised() && !member.is_gone() => {}
-                Ok(Poll::Pending) => break State::Back(run),
+                Ok(Poll::Pending) if flag.is_raised() && !member.is_taken() => {}
+                Ok(Poll::Pending) => break State::HandedBack(run),
                 Ok(Poll::Ready(ended)) => {
                     room = Some(run);
                     break State::Done(Ok(ended));

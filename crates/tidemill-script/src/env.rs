@@ -161,7 +161,7 @@ pub struct Env {
     /// Functions of `onCleanup` objects that have ended; `None` until one is made.
     pub due: Option<Arc<Due>>,
     /// The function that faults of arrays recorded from now on name; `None`: they name the op.
-    pub speaker: Option<Speaker>,
+    pub fault_label: Option<FaultLabel>,
     /// How often the script has waited for small arrays of the runtime with only small arrays behind them
     /// ([`Env::waited_for`]).
     waits: u32,
@@ -173,7 +173,7 @@ pub struct Env {
 
 /// A function that is computed by other functions, and the words of its faults for numbers outside of its real domain.
 #[derive(Clone, Copy)]
-pub struct Speaker {
+pub struct FaultLabel {
     /// Its name.
     pub name: &'static str,
     /// The numbers outside of the domain, in words; `None`: those of the inner function.
@@ -182,15 +182,15 @@ pub struct Speaker {
     pub is_real: bool,
 }
 
-impl Speaker {
+impl FaultLabel {
     /// Returns the name and the reason that a fault tells. `name` and `beyond` are those of the inner function.
-    pub fn words(speaker: Option<Speaker>, name: &'static str, beyond: &str) -> (&'static str, String) {
-        let beyond = speaker.and_then(|s| s.beyond).unwrap_or(beyond);
-        let words = match speaker {
-            Some(speaker) if speaker.is_real => "produced complex result".into(),
+    pub fn describe(label: Option<FaultLabel>, name: &'static str, beyond: &str) -> (&'static str, String) {
+        let beyond = label.and_then(|s| s.beyond).unwrap_or(beyond);
+        let words = match label {
+            Some(label) if label.is_real => "produced complex result".into(),
             _ => format!("{beyond} is complex, which the device does not have: use complex (x) instead"),
         };
-        (speaker.map_or(name, |s| s.name), words)
+        (label.map_or(name, |s| s.name), words)
     }
 }
 
@@ -236,7 +236,7 @@ impl Env {
             keep: Keep::default(),
             awaited: VecDeque::new(),
             due: None,
-            speaker: None,
+            fault_label: None,
             waits: 0,
             small_on_host: false,
             part_elements_max: None,

@@ -33,7 +33,7 @@ macro_rules! each_pair {
             (Data::Bool($x), Data::Bool($y)) => $body,
             (Data::C64($x), Data::C64($y)) => $body,
             (Data::C32($x), Data::C32($y)) => $body,
-            _ => unreachable!("INDEX-4: a value takes the class of what it is written into"),
+            _ => unreachable!("INDEX-4: a value is converted to the class of its target before it is written"),
         }
     };
 }

@@ -4,7 +4,7 @@
 //! Operations that the runtime cannot do as the language does (64-bit integers beside fractions) are left to the host.
 
 use super::operand::nan_is_no_truth;
-use crate::env::{Env, Speaker};
+use crate::env::{Env, FaultLabel};
 use crate::error::{Flow, fail};
 use crate::syntax::ast::{BinaryOp, UnaryOp};
 use crate::value::{Class, Data, Lazy, Value};
@@ -290,7 +290,7 @@ fn power(env: &Env, a: &Value, b: &Value, class: Class) -> Flow<Value> {
         let array = pair.apply(|x, y| x.pow(y), |x, y| x.pow(y), |x, y| lift_number(env, x).pow(y));
         return record_from(env, array, class, &[a, b]);
     }
-    let (op, words) = Speaker::words(env.speaker, "power", "a negative number to a fractional power");
+    let (op, words) = FaultLabel::describe(env.fault_label, "power", "a negative number to a fractional power");
     let guard = |array: Array, sound: &Array| guarded(&array, op, sound, &words);
     let (array, may_fault) = match &pair {
         Pair::Left(x, 2.0) => (x.square(), false),

@@ -12,11 +12,11 @@ pub(super) struct Damaged;
 
 /// How much of a picture was checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Looked {
+pub(super) enum Coverage {
     /// All codes, up to the end marker. Bytes behind it are no part of the picture.
-    AtAll,
+    AllCodes,
     /// Only the headers, which tell that this kind of picture is not checked.
-    AtHeaders,
+    HeadersOnly,
 }
 
 type Checked<T> = Result<T, Damaged>;
@@ -123,7 +123,7 @@ struct Reader {
 }
 
 /// Reads all codes of a JPEG.
-pub(super) fn check(bytes: &[u8]) -> Checked<Looked> {
+pub(super) fn check(bytes: &[u8]) -> Checked<Coverage> {
     let mut reader = Reader::default();
     let mut rest = bytes.get(2..).ok_or(Damaged)?;
     loop {
@@ -132,7 +132,7 @@ pub(super) fn check(bytes: &[u8]) -> Checked<Looked> {
         let marker = rest[at + 1];
         rest = &rest[at + 2..];
         match marker {
-            0xD9 => return if reader.scans > 0 { Ok(Looked::AtAll) } else { Err(Damaged) },
+            0xD9 => return if reader.scans > 0 { Ok(Coverage::AllCodes) } else { Err(Damaged) },
             0x01 | 0xD0..=0xD8 => continue,
             _ => {}
         }
@@ -142,9 +142,9 @@ pub(super) fn check(bytes: &[u8]) -> Checked<Looked> {
         rest = &rest[length..];
         match marker {
             0xC4 => reader.read_codes(part)?,
-            0xC0..=0xC2 if !reader.read_frame(part, marker == 0xC2)? => return Ok(Looked::AtHeaders),
+            0xC0..=0xC2 if !reader.read_frame(part, marker == 0xC2)? => return Ok(Coverage::HeadersOnly),
             // These are other codings.
-            0xC3 | 0xC5..=0xCF => return Ok(Looked::AtHeaders),
+            0xC3 | 0xC5..=0xCF => return Ok(Coverage::HeadersOnly),
             0xDB => reader.read_steps(part)?,
             0xDD => reader.restart = usize::from(u16::from_be_bytes(*part.first_chunk().ok_or(Damaged)?)),
             0xDA => {

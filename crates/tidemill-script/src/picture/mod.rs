@@ -116,8 +116,8 @@ fn check_png(bytes: &[u8]) -> Result<()> {
 /// Checks that the data of a JPEG that can be decoded is complete.
 fn check_jpeg(bytes: &[u8]) -> Result<()> {
     match jpeg::check(bytes) {
-        Ok(jpeg::Looked::AtAll) => Ok(()),
-        Ok(jpeg::Looked::AtHeaders) if !has_no_end(bytes) => Ok(()),
+        Ok(jpeg::Coverage::AllCodes) => Ok(()),
+        Ok(jpeg::Coverage::HeadersOnly) if !has_no_end(bytes) => Ok(()),
         Err(jpeg::Damaged) if !has_no_end(bytes) => Err(unreadable(DAMAGED)),
         _ => Err(unreadable(CUT)),
     }

@@ -41,7 +41,7 @@ pub struct Lazy {
     pub made: u64,
     /// Its content, if the host knows it without asking the runtime.
     pub filled: Option<Filled>,
-    /// The most elements of any array that it was made from, including itself; 0 before `made_of` is called.
+    /// The most elements of any array that it was made from, including itself; 0 before `set_provenance` is called.
     reach: AtomicUsize,
     /// Whether it was materialised without a fault.
     checked: AtomicBool,
@@ -101,12 +101,12 @@ impl Lazy {
     }
 
     /// Notes the arrays that it was made from, unless that was noted before.
-    pub fn made_of(&self, past: Past) {
+    pub fn set_provenance(&self, provenance: Provenance) {
         if self.reach.load(Ordering::Relaxed) == 0 {
-            self.reach.store(past.reach.max(self.dims.elements()).max(1), Ordering::Relaxed);
+            self.reach.store(provenance.reach.max(self.dims.elements()).max(1), Ordering::Relaxed);
             // Results of large arrays are used as a whole; small ones inherit the count, since they should soon be
             // gathered.
-            self.touches.fetch_max(past.touches, Ordering::Relaxed);
+            self.touches.fetch_max(provenance.touches, Ordering::Relaxed);
         }
     }
 
@@ -150,21 +150,21 @@ impl Lazy {
 
 /// The arrays behind some values: the greatest number of elements, and the most touches of the small ones.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Past {
+pub struct Provenance {
     reach: usize,
     touches: u32,
 }
 
-impl Past {
-    /// Returns the past of these values. `near` is the greatest number of elements of a small array.
-    pub fn of<'v>(values: impl IntoIterator<Item = &'v Value>, near: usize) -> Past {
-        let mut past = Past::default();
+impl Provenance {
+    /// Returns the provenance of these values. `near` is the greatest number of elements of a small array.
+    pub fn of<'v>(values: impl IntoIterator<Item = &'v Value>, near: usize) -> Provenance {
+        let mut provenance = Provenance::default();
         for value in values {
             let reach = match value {
                 Value::Tensor(t) => t.len(),
                 Value::Lazy(l) => {
                     if l.is_near(near) {
-                        past.touches = past.touches.max(l.touches.load(Ordering::Relaxed));
+                        provenance.touches = provenance.touches.max(l.touches.load(Ordering::Relaxed));
                     }
                     match l.reach.load(Ordering::Relaxed) {
                         0 => usize::MAX,
@@ -174,9 +174,9 @@ impl Past {
                 Value::Cell(_) | Value::Struct(_) => usize::MAX,
                 _ => 1,
             };
-            past.reach = past.reach.max(reach);
+            provenance.reach = provenance.reach.max(reach);
         }
-        past
+        provenance
     }
 }
 

@@ -9,7 +9,7 @@ use crate::error::{Flow, ScriptError, Stop, fail};
 use crate::index::{self, Access, Values};
 use crate::memory;
 use crate::syntax::ast::BinaryOp;
-use crate::value::lazy::Past;
+use crate::value::lazy::Provenance;
 use crate::value::{Data, Form, Function, Held, Parser, Tensor, Value};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -386,7 +386,7 @@ impl Interp {
         let before = [&value].into_iter().chain(&target).filter(|v| matches!(v, Value::Lazy(_)) && in_try);
         let before: SmallVec<[Value; 2]> = before.cloned().collect();
         let was_recorded = matches!(target, Some(Value::Lazy(_)));
-        let past = Past::of([&value].into_iter().chain(&target), self.env.options.near_elements_max);
+        let provenance = Provenance::of([&value].into_iter().chain(&target), self.env.options.near_elements_max);
         let is_plain = matches!(steps[..], [Access::Paren(_)]);
         let is_pinned = is_plain && (value.is_pinned() || target.as_ref().is_some_and(Value::is_pinned));
         let mut result = index::assign(&mut self.env, &mut target, &steps, value);
@@ -400,7 +400,7 @@ impl Interp {
             }
         }
         if let Some(Value::Lazy(made)) = &target {
-            made.made_of(past);
+            made.set_provenance(provenance);
         }
         if let Some(now) = &target {
             self.note_result(&before, now);

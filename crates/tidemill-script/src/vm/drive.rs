@@ -81,7 +81,7 @@ async fn driven(interp: &mut Interp) -> End {
         let begin = made::upcoming();
         // The instruction gets all earlier answers again, so it runs as before, and then further.
         interp.env.awaited = asked.answers.clone();
-        interp.went_on = interp.steps;
+        interp.steps_at_resume = interp.steps;
         let (need, is_between) = match made::with_known(&asked.known, || interp.slice()) {
             Slice::End(end) => return end,
             Slice::Need(Need::Yield) => {
@@ -126,7 +126,9 @@ async fn driven(interp: &mut Interp) -> End {
         let interrupted = interp.interrupted(matches!(need, Need::Future(_)));
         let answer = async {
             match need {
-                _ if is_stuck => Err(ScriptError::new("VM-4: an instruction asks for ever and never gets on")),
+                _ if is_stuck => Err(ScriptError::new(
+                    "VM-4: an instruction asks for values again and again without making progress",
+                )),
                 Need::Yield => Ok(None),
                 Need::Host(_) if !fits => Err(out_of_memory()),
                 Need::Host(arrays) => lazy::fetch(&arrays).await.map(|()| None),

@@ -117,7 +117,7 @@ pub struct Interp {
     /// The number of steps taken: instructions outside of the fast loop, and jumps back.
     steps: u64,
     /// The number of steps when the machine last resumed after a wait.
-    went_on: u64,
+    steps_at_resume: u64,
     /// The last count of the memory that the machine holds in small pieces.
     small: small::LastCount,
     /// Where a snapshot of the session is stored before a step that may take long.
@@ -169,7 +169,7 @@ impl Interp {
             captures: Vec::new(),
             numbers_met: 0,
             steps: 0,
-            went_on: 0,
+            steps_at_resume: 0,
             small: Default::default(),
             snapshot: None,
             workspace: Vec::new(),

@@ -366,7 +366,7 @@ impl Interp {
     /// Counts an instruction. Awaited answers are dropped unless this is the first instruction after a wait, which
     /// asked for them.
     fn step_begins(&mut self) {
-        if !self.env.awaited.is_empty() && self.steps != self.went_on {
+        if !self.env.awaited.is_empty() && self.steps != self.steps_at_resume {
             self.env.awaited.clear();
         }
         self.steps += 1;

@@ -11,7 +11,7 @@ use super::frame::Activation;
 use crate::compile::Code;
 use crate::error::{Origin, ScriptError};
 use crate::source::Place;
-use crate::value::lazy::Past;
+use crate::value::lazy::Provenance;
 use crate::value::{Lazy, Value};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
@@ -114,11 +114,11 @@ impl Interp {
         let Value::Lazy(made) = result else { return };
         let near = self.env.options.near_elements_max;
         if self.handlers.is_empty() {
-            made.made_of(Past::of(operands, near));
+            made.set_provenance(Provenance::of(operands, near));
             return;
         }
         let operands: SmallVec<[&Value; 4]> = operands.into_iter().collect();
-        made.made_of(Past::of(operands.iter().copied(), near));
+        made.set_provenance(Provenance::of(operands.iter().copied(), near));
         if note(operands, made) {
             self.suspects.add(made, self.handlers.last().map_or(0, |handler| handler.since));
         }
@@ -127,7 +127,7 @@ impl Interp {
     /// Does the same for operands on the stack from `at` on.
     pub(super) fn note_result_of(&mut self, at: usize, result: &Value) {
         let Value::Lazy(made) = result else { return };
-        made.made_of(Past::of(&self.stack[at..], self.env.options.near_elements_max));
+        made.set_provenance(Provenance::of(&self.stack[at..], self.env.options.near_elements_max));
         if !self.handlers.is_empty() && note(&self.stack[at..], made) {
             self.suspects.add(made, self.handlers.last().map_or(0, |handler| handler.since));
         }

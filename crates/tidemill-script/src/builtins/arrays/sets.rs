@@ -182,7 +182,7 @@ fn rows_in_cell(value: &Value) -> Value {
     }
 }
 
-/// Returns an error if only one of the sets is a cell of texts.
+/// Returns an error if both sets are cells, but only one of them is a cell of texts.
 fn combine(who: &str, a: &Value, b: &Value) -> Flow<()> {
     let is_cell = |v: &Value| matches!(v, Value::Cell(_));
     if is_cell(a) && is_cell(b) && texts(a).is_some() != texts(b).is_some() {

@@ -370,23 +370,23 @@ fn found_dims(x: &Dims, n: usize) -> Dims {
 }
 
 /// The number of elements that are searched first if few are wanted: as many as are computed during one round trip.
-const FIRST_LOOK: usize = 1 << 14;
+const FIRST_SEARCH: usize = 1 << 14;
 /// The number of elements that are searched for each wanted one.
-const LOOK_FOR_EACH: usize = 64;
+const SEARCH_FOR_EACH: usize = 64;
 /// The factor by which each further search is larger.
-const LOOK_GROWS: usize = 16;
+const SEARCH_GROWTH: usize = 16;
 
 /// Finds the first or last nonzero elements: at least `limit` of them, or all that there are.
 async fn some_nonzero(array: Array, limit: usize, from_end: bool) -> tidemill::Result<Array> {
     let n = array.shape()?.elements();
-    let mut len = limit.saturating_mul(LOOK_FOR_EACH).max(FIRST_LOOK);
+    let mut len = limit.saturating_mul(SEARCH_FOR_EACH).max(FIRST_SEARCH);
     while len < n / 2 {
         let skipped = if from_end { n - len } else { 0 };
         let found = array.reshape([n]).slice(skipped..skipped + len).nonzero().await?;
         if found.shape()?.elements() >= limit {
             return if skipped == 0 { Ok(found) } else { (found + skipped as i64).checked() };
         }
-        len = len.saturating_mul(LOOK_GROWS);
+        len = len.saturating_mul(SEARCH_GROWTH);
     }
     array.nonzero().await
 }

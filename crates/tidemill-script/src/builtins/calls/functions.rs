@@ -146,7 +146,7 @@ pub fn function_of(value: &Value, who: &str) -> Flow<Arc<Function>> {
             Some(text) if text.trim_start().starts_with('@') => parse_handle(&text),
             Some(name) => Ok(Arc::new(Function::Named(name.as_str().into(), None))),
             None if ["cellfun", "arrayfun", "structfun"].contains(&who) => {
-                fail!("{}: argument NAME must be a string or function handle", told_by(who))
+                fail!("{}: argument NAME must be a string or function handle", name_in_errors(who))
             }
             None => fail!("{who}: FCN must be a string or function handle"),
         },
@@ -155,7 +155,7 @@ pub fn function_of(value: &Value, who: &str) -> Flow<Arc<Function>> {
 
 /// Returns the function that errors name for a function that calls a function for each element: in Octave, `structfun`
 /// calls `cellfun`.
-fn told_by(who: &str) -> &str {
+fn name_in_errors(who: &str) -> &str {
     if who == "structfun" { "cellfun" } else { who }
 }
 
@@ -534,7 +534,7 @@ impl Each {
             // Structs with equal fields form a struct array.
             if self.uniform && (value.len() != 1 || matches!(value, Value::Cell(_) | Value::Function(_))) {
                 let id = if self.who == "arrayfun" { "Octave:invalid-fun-call" } else { "" };
-                let who = told_by(self.who);
+                let who = name_in_errors(self.who);
                 return fail_id!(id, "{who}: all values must be scalars when UniformOutput = true");
             }
             self.results[i].push(value);
@@ -678,7 +678,7 @@ impl Task for Each {
 }
 
 /// Does `cellfun ("size", c, dim)` and `cellfun ("isclass", c, name)`, whose names have an argument.
-fn asked_of_cells(env: &Env, word: &str, cells: &CellArray, argument: &Value) -> Flow<Value> {
+fn computed_with_argument(env: &Env, word: &str, cells: &CellArray, argument: &Value) -> Flow<Value> {
     let dims = cells.dims.clone();
     if word == "size" {
         let dim = crate::builtins::args::dim(env, argument, |_| "cellfun: K must be a positive integer".into())?;
@@ -691,7 +691,7 @@ fn asked_of_cells(env: &Env, word: &str, cells: &CellArray, argument: &Value) ->
 }
 
 /// Computes some functions for every cell without calls; `None` for any other function.
-fn told_of_cells(name: &str, cells: &CellArray) -> Option<Value> {
+fn computed_without_calls(name: &str, cells: &CellArray) -> Option<Value> {
     let truths = |test: fn(&Value) -> bool| Data::Bool(cells.items.iter().map(test).collect());
     let counts = |count: fn(&Value) -> usize| Data::F64(cells.items.iter().map(|item| count(item) as f64).collect());
     let data = match name {
@@ -729,14 +729,14 @@ fn cellfun(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome>
         // For no cells, handles give doubles.
         && (function.is_char() || !cells.items.is_empty())
         && let Some(name) = builtin_name(interp, function)?
-        && let Some(told) = told_of_cells(&name, cells)
+        && let Some(result) = computed_without_calls(&name, cells)
     {
-        return Ok(told.into());
+        return Ok(result.into());
     }
     if let ([word, Value::Cell(cells), argument], true) = (args, args[0].is_char())
         && let Some(word) = word.as_text().filter(|w| ["size", "isclass"].contains(&w.as_str()))
     {
-        return Ok(asked_of_cells(&interp.env, &word, cells, argument)?.into());
+        return Ok(computed_with_argument(&interp.env, &word, cells, argument)?.into());
     }
     let function = match crate::builtins::args::is_word(&args[0], "prodofsize") {
         true => Arc::new(Function::Named("numel".into(), None)),

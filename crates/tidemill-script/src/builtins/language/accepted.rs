@@ -127,7 +127,7 @@ pub static WARNED: &[Builtin] = warned! {
 
 /// The functions that have warned.
 #[derive(Default)]
-struct Said(FxHashSet<&'static str>);
+struct AlreadyWarned(FxHashSet<&'static str>);
 
 fn warned(interp: &mut Interp, name: &'static str, given: Given, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let value = match given {
@@ -140,7 +140,7 @@ fn warned(interp: &mut Interp, name: &'static str, given: Given, args: &[Value],
             Value::tensor(Tensor::new(dims, no))
         }
     };
-    if interp.env.keep.of::<Said>().0.insert(name) {
+    if interp.env.keep.of::<AlreadyWarned>().0.insert(name) {
         let text = format!("{name} has no effect: there are no plots, windows, sounds and handles of them");
         interp.env.warn("Tidemill:no-plots", &text);
     }

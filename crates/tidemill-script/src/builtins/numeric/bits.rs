@@ -195,7 +195,7 @@ fn bitcmp(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     }
     let greatest = (1i128 << kept as u32) - 1;
     let signed = class.integer_range().is_some_and(|(least, _)| least < 0);
-    // The bits of a signed integer include the sign's. A mask below zero has no bits.
+    // If all bits of a signed integer are kept, the sign is one of them. A float below zero counts as having no bits.
     let all = signed && kept as u32 == bits;
     let lacks = |x: i128| match all {
         true => !x,

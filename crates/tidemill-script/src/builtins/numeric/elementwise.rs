@@ -6,7 +6,7 @@
 
 use super::faddeeva;
 use crate::builtins::{Builtin, Outcome, Reach, row};
-use crate::env::{Env, Speaker};
+use crate::env::{Env, FaultLabel};
 use crate::error::{Flow, fail};
 use crate::ops::{self, Elements, Host, complex::c, complex_in_class, in_class, lazy, type_name};
 use crate::syntax::ast::BinaryOp;
@@ -189,8 +189,8 @@ macro_rules! reciprocal {
         one!($name, $summary, |i, a, n| {
             let x = ops::binary(&mut i.env, BinaryOp::Div, &Value::Num(1.0), &a[0])?;
             let beyond: &[&str] = &[$($beyond)?];
-            let speaker = Speaker { name: $name, beyond: beyond.first().copied(), is_real: false };
-            Ok(speaking(i, speaker, |i| call(i, $outer, &x, n))?.into())
+            let label = FaultLabel { name: $name, beyond: beyond.first().copied(), is_real: false };
+            Ok(with_fault_label(i, label, |i| call(i, $outer, &x, n))?.into())
         })
     };
 }
@@ -283,15 +283,15 @@ pub(crate) fn must_be_real(
     name: &'static str,
     value: impl FnOnce(&mut Interp) -> Flow<Value>,
 ) -> Flow<Outcome> {
-    let value = speaking(interp, Speaker { name, beyond: None, is_real: true }, value)?;
+    let value = with_fault_label(interp, FaultLabel { name, beyond: None, is_real: true }, value)?;
     if value.is_complex() { fail!("{name}: produced complex result") } else { Ok(value.into()) }
 }
 
-/// Runs `f`. Faults of arrays that it records name the function in `speaker`.
-fn speaking<T>(interp: &mut Interp, speaker: Speaker, f: impl FnOnce(&mut Interp) -> Flow<T>) -> Flow<T> {
-    interp.env.speaker = Some(speaker);
+/// Runs `f`. Faults of arrays that it records name the function in `label`.
+fn with_fault_label<T>(interp: &mut Interp, label: FaultLabel, f: impl FnOnce(&mut Interp) -> Flow<T>) -> Flow<T> {
+    interp.env.fault_label = Some(label);
     let result = f(interp);
-    interp.env.speaker = None;
+    interp.env.fault_label = None;
     result
 }
 
@@ -367,7 +367,7 @@ fn recorded(env: &Env, map: &Map, method: fn(&Array) -> Array, x: &Value, class:
     let (Some(beyond), Value::Lazy(_)) = (map.beyond, x) else {
         return lazy::record_from(env, image, class, &[x]);
     };
-    let (op, words) = Speaker::words(env.speaker, map.name, beyond.what);
+    let (op, words) = FaultLabel::describe(env.fault_label, map.name, beyond.what);
     let image = lazy::guarded(&image, op, &(beyond.sound)(&array), &words);
     let (pinned, _) = lazy::marks(&[x]);
     lazy::record(env, image, class, pinned, true)
@@ -710,8 +710,8 @@ fn degrees(interp: &mut Interp, name: &'static str, x: &Value, turn: Turn) -> Fl
 
 /// Returns the angle that another function gives, in degrees.
 fn in_degrees(interp: &mut Interp, (name, radians): (&'static str, &str), x: &Value, outputs: usize) -> Flow<Outcome> {
-    let speaker = Speaker { name, beyond: None, is_real: false };
-    let radians = speaking(interp, speaker, |i| call(i, radians, x, outputs))?;
+    let label = FaultLabel { name, beyond: None, is_real: false };
+    let radians = with_fault_label(interp, label, |i| call(i, radians, x, outputs))?;
     let env = &mut interp.env;
     let scaled = ops::binary(env, BinaryOp::Mul, &radians, &Value::Num(180.0))?;
     Ok(ops::binary(env, BinaryOp::Div, &scaled, &Value::Num(PI))?.into())
