@@ -14,6 +14,9 @@ use crate::threads;
 use futures::FutureExt;
 use parking_lot::MutexGuard;
 
+/// How many times as many ops a tape takes while a watch follows what is recorded.
+const WATCHED_TAPES: usize = 8;
+
 impl Home {
     /// Locks the tape for an op as [`Home::begin_op`] does, if the tape may have to be cut first or the room has to be
     /// computed.
@@ -37,7 +40,7 @@ impl Home {
             }
             if left > 0 {
                 let left = usize::try_from(left).unwrap_or(usize::MAX);
-                tape.nodes_allowed = self.nodes_max.min(tape.nodes.saturating_add(left));
+                tape.nodes_allowed = self.nodes_max_now().min(tape.nodes.saturating_add(left));
                 return Ok((tape, after));
             }
             drop(tape);
@@ -53,7 +56,15 @@ impl Home {
 
     /// Cuts a tape that holds as many ops as it may hold.
     fn cut_full(&self, tape: &mut Tape) -> TakenOut {
-        if tape.nodes >= self.nodes_max { self.cut(tape, CutReason::NodeLimit) } else { TakenOut::default() }
+        if tape.nodes >= self.nodes_max_now() { self.cut(tape, CutReason::NodeLimit) } else { TakenOut::default() }
+    }
+
+    /// Ops that the tape holds now before it is cut. A watch holds handles of the values that its gradients may read: a cut
+    /// would compute and store all of them, and once the watch is dropped most are needed no more. So a tape takes more
+    /// while there is a watch.
+    fn nodes_max_now(&self) -> usize {
+        let most = (self.link.session_room.nodes / 2).max(1) as usize;
+        if self.watches.are_any() { (self.nodes_max * WATCHED_TAPES).min(most) } else { self.nodes_max }
     }
 
     /// The number of ops for which there is still room, within the session's `limit` and that of all sessions.

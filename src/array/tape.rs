@@ -76,10 +76,22 @@ pub(crate) struct Home {
     pub watches: Watches,
     /// `Session::mark`.
     pub mark: AtomicU64,
+    /// The block of the ops that are recorded now (`Node::block`), and the number of blocks so far.
+    block: AtomicU32,
+    blocks: AtomicU32,
     /// The number of futures of upload writers that wait for memory to become free.
     pub uploads_awaited: AtomicU32,
     /// The bytes that the tape keeps alive before it is cut.
     bytes_max: u64,
+}
+
+/// Ends a block when it is dropped.
+pub(crate) struct Block<'a>(&'a Home);
+
+impl Drop for Block<'_> {
+    fn drop(&mut self) {
+        self.0.block.store(0, Ordering::Relaxed);
+    }
 }
 
 /// A session's name; a short one is stored inside of the session.
@@ -195,6 +207,8 @@ impl Home {
             tape,
             watches: Watches::default(),
             mark: AtomicU64::new(0),
+            block: AtomicU32::new(0),
+            blocks: AtomicU32::new(0),
             uploads_awaited: AtomicU32::new(0),
             fold_elements_max,
             is_strict,
@@ -211,6 +225,14 @@ impl Home {
     /// A source line of the program, with the session's current mark.
     pub fn site(&self, location: &'static Location<'static>) -> Site {
         Site { location, mark: self.mark.load(Ordering::Relaxed) }
+    }
+
+    /// What is recorded until the guard is dropped is one block (`Node::block`). A hint for the cutting of regions: ops that
+    /// another thread records meanwhile are in it, too.
+    pub fn block(&self) -> Block<'_> {
+        let number = self.blocks.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
+        self.block.store(number, Ordering::Relaxed);
+        Block(self)
     }
 
     /// Puts an op on the tape; returns the value's number.
@@ -232,12 +254,16 @@ impl Home {
         tape.begin(&self.link);
         let value = ValueId { session: self.id, index };
         let at = self.site(at);
-        let brief = if let Op::Apply(op) = op { Brief::of(value, op, args, meta, pin, at) } else { None };
+        let block = self.block.load(Ordering::Relaxed);
+        let brief = match op {
+            Op::Apply(op) if block == 0 => Brief::of(value, op, args, meta, pin, at),
+            _ => None,
+        };
         tape.records.push(match brief {
             Some(brief) => Record::Brief(brief, Drops::NONE),
             None => {
                 let args = SmallVec::from_slice(args);
-                Record::Op(Box::new(Node { value, op, args, meta: meta.clone(), pin, at }), Drops::NONE)
+                Record::Op(Box::new(Node { value, op, args, meta: meta.clone(), pin, at, block }), Drops::NONE)
             }
         });
         tape.nodes += 1;

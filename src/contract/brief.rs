@@ -92,7 +92,7 @@ impl Brief {
         }
         let value = self.value(session);
         let meta = Meta { dtype: self.dtype, shape: self.shape };
-        Node { value, op: Op::Apply(self.op), args, meta, pin: self.pin, at: self.at }
+        Node { value, op: Op::Apply(self.op), args, meta, pin: self.pin, at: self.at, block: 0 }
     }
 }
 

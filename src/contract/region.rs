@@ -9,6 +9,7 @@
 //!   the same node of its own turn, the same input, or the same node of the turn before; in place of the latter, the
 //!   first turn reads an input that has no other use in the loop. All ops are elementwise. Outputs belong to the last
 //!   turn, and are values that a next turn would read.
+//! - REGION-5: the nodes of a block are elementwise ops without checks, of one shape, or numbers.
 
 use crate::error::{Error, ErrorKind, Site};
 use crate::graph::{DType, Meta, Op, Scalar};
@@ -113,6 +114,8 @@ pub struct Region {
     pub placement: Placement,
     /// The number of turns, if the region is a loop (REGION-4); else 1.
     pub turns: u32,
+    /// Whether its nodes are one kernel if the device can bind what they read and write (REGION-5).
+    pub is_block: bool,
     /// Not run, only planned: for `explain()`.
     pub preview: bool,
 }

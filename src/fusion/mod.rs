@@ -51,6 +51,7 @@
 pub mod anchors;
 pub mod assemble;
 pub mod bits;
+pub mod block;
 pub mod bounded;
 pub mod budget;
 pub mod builder;

@@ -5,6 +5,7 @@
 //! (`dump`).
 
 use super::assemble::assemble;
+use super::block;
 use super::budget::Budget;
 use super::caches::Caches;
 use super::cluster::cluster;
@@ -44,6 +45,12 @@ const ROUNDS: u32 = 3;
 pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result<Plan> {
     if region.turns > 1
         && let Some(plan) = roll::plan(region, device, &mut caches.kernels)
+        && misfit(&plan, device).is_none()
+    {
+        return Ok(plan);
+    }
+    if region.is_block
+        && let Some(plan) = block::plan(region, device, &mut caches.kernels)
         && misfit(&plan, device).is_none()
     {
         return Ok(plan);

@@ -1,7 +1,7 @@
 //! Reuses the plans of regions that come again.
 //!
 //! In: a region. Out: its plan, if a region that differs in names and numbers only was planned before. A plan is kept
-//! when its region comes for the second time; that of a loop, at the first. From then on, only what differs between two
+//! when its region comes for the second time; that of a loop or a block, at the first. From then on, only what differs between two
 //! runs of the same statements is replaced: values, source lines, scalars, random keys, the messages of checks. Must
 //! hold: FUSE-8: the result equals the plan that the passes would make (debug builds make it, and compare). So the
 //! signature holds everything that the passes read, and omits a number only if no pass reads it.
@@ -92,8 +92,8 @@ impl Repeats {
     /// Keeps the plan of the region for which `find` has just failed, if the region came before.
     pub fn keep(&mut self, region: &Region, plan: &Plan) {
         let Some(hash) = self.hash.take().filter(|_| plan.device == region.device) else { return };
-        // A loop's plan is small, and a program that loops once is likely to do so again.
-        if region.turns == 1 && self.seen.get(hash).is_none() {
+        // The plan of a loop or a block is small, and a program that loops once is likely to do so again.
+        if region.turns == 1 && !region.is_block && self.seen.get(hash).is_none() {
             self.seen.insert(hash, ());
             return;
         }
@@ -221,7 +221,7 @@ fn sign(region: &Region, words: &mut Vec<u64>) -> bool {
         return false;
     }
     let mut to = Words(words);
-    (region.device.0, region.inputs.len(), region.nodes.len(), region.turns).hash(&mut to);
+    (region.device.0, region.inputs.len(), region.nodes.len(), region.turns, region.is_block).hash(&mut to);
     region.nodes[region.nodes.len() - nodes.len()..].iter().for_each(|node| node.output.hash(&mut to));
     for input in &region.inputs {
         (input.meta.dtype, &input.meta.shape).hash(&mut to);

@@ -397,6 +397,14 @@ impl Op {
         matches!(self, Op::Fill)
     }
 
+    /// Whether it computes each element from the same element of its arguments, and checks nothing.
+    pub fn is_elementwise(&self) -> bool {
+        let facts = self.facts();
+        let is_here = |slot: usize| matches!(facts.reads(slot), Reads::Number | Reads::Expanded);
+        // No elementwise op has more arguments.
+        facts.class == OpClass::Element && facts.check == Check::Nothing && (0..3).all(is_here)
+    }
+
     /// Whether the op only gives other dimensions to the same elements in the same order.
     pub fn is_reshape(&self) -> bool {
         matches!(self, Op::View(View::Reshape))

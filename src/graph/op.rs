@@ -402,4 +402,7 @@ pub struct Node {
     pub pin: Option<DeviceId>,
     /// The place where the program recorded the node.
     pub at: Site,
+    /// The block that it belongs to: consecutive nodes with the same number are best one kernel, and nothing in between
+    /// them is visible. 0 for a node of no block.
+    pub block: u32,
 }

@@ -28,7 +28,7 @@ fn op(session: u64, index: u64, reads: Option<(u64, u64)>) -> Record {
     let meta = Meta { dtype: DType::F32, shape: Shape::scalar() };
     let at = Location::caller().into();
     let args = reads.map(of).into_iter().collect();
-    let node = Node { value, op: Op::Apply(ElementOp::Exp), args, meta, pin: None, at };
+    let node = Node { value, op: Op::Apply(ElementOp::Exp), args, meta, pin: None, at, block: 0 };
     Record::Op(Box::new(node), Drops::NONE)
 }
 

@@ -136,6 +136,7 @@ fn demand_of(ring: &Ring, session: SessionId, index: u64, n: usize, want: Want) 
         meta: Meta { dtype: DType::F32, shape: Shape::new(&[n]).unwrap() },
         pin: None,
         at: Location::caller().into(),
+        block: 0,
     };
     let records = vec![Record::Op(Box::new(node), Drops::NONE), Record::Demanded { gather, value, want }].into();
     let _ = ring.events.send(SchedulerEvent::SegmentCut { session, records, why: CutReason::Demand, at_ns: 0 });
@@ -229,6 +230,7 @@ fn who_waits_for_what_one_batch_alone_decides_is_woken_by_its_device_and_others_
         meta: Meta { dtype: DType::F32, shape: Shape::new(&[8]).unwrap() },
         pin: None,
         at: Location::caller().into(),
+        block: 0,
     };
     let records =
         vec![Record::Op(Box::new(node), Drops::NONE), Record::Demanded { gather, value, want: Want::Host }].into();
@@ -324,6 +326,7 @@ fn the_real_host_device_computes_what_was_recorded() {
                 meta: meta.clone(),
                 pin: None,
                 at: Location::caller().into(),
+                block: 0,
             }),
             Drops::NONE,
         )

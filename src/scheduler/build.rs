@@ -152,6 +152,7 @@ impl GroupBuilder<'_> {
             why: self.group.why,
             placement: self.placement(),
             turns: self.group.turns,
+            is_block: self.group.is_block,
             preview,
         }
     }

@@ -88,6 +88,8 @@ pub(super) struct Group {
     pub why: CutReason,
     /// Turns, if the group is a loop (`loops`); else 1.
     pub turns: u32,
+    /// Whether it is a block of the tape (`blocks`).
+    pub is_block: bool,
 }
 
 /// The nodes that a demand computes, with the decisions about them.
@@ -293,11 +295,17 @@ impl State {
             let first = groups.len();
             let most = elements_max(&self.fleet[device]);
             for portion in portions(cut, nodes, |n| self.elements_of(cut, n), most) {
-                for (nodes, turns) in self.regions_of(cut, portion, device) {
-                    for &position in &nodes {
-                        cut.nodes[position as usize].group = groups.len() as u32;
+                for (part, is_block) in self.blocks(cut, &portion, &self.fleet[device]) {
+                    let regions = match is_block {
+                        true => smallvec![(part.to_vec(), 1)],
+                        false => self.regions_of(cut, part, device),
+                    };
+                    for (nodes, turns) in regions {
+                        for &position in &nodes {
+                            cut.nodes[position as usize].group = groups.len() as u32;
+                        }
+                        groups.push(Group { device, nodes, why: CutReason::RegionLimit, turns, is_block });
                     }
-                    groups.push(Group { device, nodes, why: CutReason::RegionLimit, turns });
                 }
             }
             if let Some(last) = groups[first..].last_mut() {
@@ -317,11 +325,11 @@ impl State {
         cut.groups = groups;
     }
 
-    /// The regions of a portion, each with its turns: loops that are a kernel each, and the rest, of a bounded size.
-    fn regions_of(&self, cut: &Cut, portion: Vec<u32>, device: DeviceId) -> SmallVec<[(Vec<u32>, u32); 1]> {
-        let loops = self.loops(cut, &portion, &self.fleet[device]);
+    /// The regions of a part of a portion, each with its turns: loops that are a kernel each, and the rest, of a bounded size.
+    fn regions_of(&self, cut: &Cut, portion: &[u32], device: DeviceId) -> SmallVec<[(Vec<u32>, u32); 1]> {
+        let loops = self.loops(cut, portion, &self.fleet[device]);
         if loops.is_empty() && portion.len() <= REGION_NODES_MAX {
-            return smallvec![(portion, 1)];
+            return smallvec![(portion.to_vec(), 1)];
         }
         let node = |position: u32| &self.graph[cut.nodes[position as usize].at].node;
         let alike = |&a: &u32, &b: &u32| are_alike(node(a), node(b));

@@ -459,6 +459,7 @@ impl State {
             why: occasion.why,
             placement: Placement { reason: "where the value is", ..Placement::default() },
             turns: 1,
+            is_block: false,
             preview: false,
         };
         self.ledger.count_regions(1);

@@ -15,7 +15,7 @@ use super::cut::{Cut, CutNode, Dep};
 use super::state::State;
 use crate::contract::device::DeviceInfo;
 use crate::graph::words::Words;
-use crate::graph::{Arg, Check, DType, Meta, Node, OpClass, Reads};
+use crate::graph::{Arg, DType, Meta, Node};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
@@ -24,6 +24,9 @@ use why::Hindrance;
 /// Fewest nodes of a loop that becomes a kernel of its own: as many as four ordinary kernels hold. A loop's kernel
 /// reads its initial values from memory, and ops on its result are left to another kernel.
 const LOOP_NODES_MIN: usize = 256;
+/// Fewest nodes of a part of a loop with more nodes, of which a value is visible every few turns: the parts have one
+/// kernel, and ordinary kernels would end at other turns each time.
+const PART_NODES_MIN: usize = 32;
 /// Turns of a loop, at the least.
 const TURNS_MIN: usize = 4;
 /// Most nodes of a body, limited by a kernel's registers and by the time that a driver takes to compile it.
@@ -171,11 +174,10 @@ type Kind = SmallVec<[u64; 16]>;
 /// does not look at. `None` for ops that read other elements than the one that they compute, that reduce, or that
 /// check.
 fn kind(node: &Node, dtype_of: impl Fn(&Arg) -> DType) -> Option<Kind> {
-    let facts = node.op.facts();
-    let is_here = |slot: usize| matches!(facts.reads(slot), Reads::Number | Reads::Expanded);
-    if facts.class != OpClass::Element || facts.check != Check::Nothing || !(0..node.args.len()).all(is_here) {
+    if !node.op.is_elementwise() {
         return None;
     }
+    let facts = node.op.facts();
     let mut kind = Kind::new();
     let mut words = Words(&mut kind);
     (node.at.location as *const _ as usize as u64, node.at.mark).hash(&mut words);
@@ -250,12 +252,13 @@ impl Finder<'_> {
     /// Finds the loops in a run of equal bodies. A loop starts where the fewest values are carried, and ends before a
     /// value that is not carried is visible outside.
     fn divide(&self, first: usize, period: usize, end: usize, found: &mut Vec<Loop>) {
+        let least = if end - first >= LOOP_NODES_MIN { PART_NODES_MIN } else { LOOP_NODES_MIN };
         let mut first = first + self.phase(first + period, period);
         while first + TURNS_MIN * period <= end {
             match self.longest(first, period, (end - first) / period) {
                 Some(turns) => {
                     let part = Loop { first, period, turns };
-                    if period * turns >= LOOP_NODES_MIN {
+                    if period * turns >= least {
                         found.push(part);
                     }
                     first = part.end();

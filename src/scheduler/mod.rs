@@ -49,6 +49,7 @@
 pub mod run;
 pub mod state;
 
+mod blocks;
 mod bodies;
 mod build;
 mod cancel;

@@ -5,7 +5,8 @@
 //! Invariants:
 //! - WATCH-1: recording a value that no watch follows costs one read of a counter.
 //! - WATCH-2: a step names its arguments by earlier steps. A watch keeps only the values that rules read: the handle of
-//!   each value that `Op::derivative_reads` names, and of values that are known on the host.
+//!   each value that `Op::derivative_reads` names, and of values that are known on the host. In a loop of
+//!   elementwise ops, it also keeps the handles of their arguments, from which a turn can be recorded again (`chunks`).
 //! - WATCH-3: a watch holds no lock while it records or drops arrays.
 
 use crate::array::handle::Array;
@@ -16,7 +17,7 @@ use crate::graph::gradient::RuleReads;
 use crate::graph::{DType, Meta, Op, Scalar};
 use crate::ids::ValueId;
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -41,8 +42,12 @@ pub(super) struct Log {
 #[derive(Default)]
 struct Noted {
     steps: Vec<Step>,
-    /// The step of each value that is followed.
+    /// The step of each value that is followed, or aside.
     of_value: FxHashMap<Key, u32>,
+    /// The places of elementwise ops, each with its op.
+    places: FxHashSet<(usize, u64, &'static str)>,
+    /// Steps of elementwise ops at places that had some before: the turns of loops but the first.
+    repeated: usize,
 }
 
 /// Identifies a value: by its number if it is on a tape, by the address of its `Value` if it is known on the host. The
@@ -66,6 +71,9 @@ pub(super) struct Step {
     pub value: Option<Array>,
     /// The place where it was recorded.
     pub at: Site,
+    /// Whether it is no value that the watch follows, but one that can be recorded again without any array of the program: a
+    /// random number, or what is computed from such and from numbers.
+    pub is_aside: bool,
 }
 
 /// A step on which a value depends.
@@ -94,6 +102,8 @@ pub(super) enum Made {
 pub(super) enum Source {
     /// A value that is followed.
     Step(u32),
+    /// A value that is not followed and can be recorded again.
+    Aside(u32),
     /// Another array, which a rule reads.
     Read(Array),
     /// Another array, which no rule reads.
@@ -191,8 +201,8 @@ impl Watches {
                 let message = format!("only floats have derivatives, and this array is {}", meta.dtype);
                 return Err(Error::new(ErrorKind::DType, message));
             }
-            let step =
-                Step { made: Made::Watched, args: SmallVec::new(), meta: meta.clone(), value: Some(array.clone()), at };
+            let (args, meta, value) = (SmallVec::new(), meta.clone(), Some(array.clone()));
+            let step = Step { made: Made::Watched, args, meta, value, at, is_aside: false };
             noted.add(array, step);
         }
         let log = Arc::new(Log { id: NEXT.fetch_add(1, Ordering::Relaxed), noted: Mutex::new(noted) });
@@ -243,7 +253,8 @@ impl Watches {
                 .collect();
             if sources.iter().any(|source| matches!(source, Source::Step(_))) {
                 let made = Made::Custom(custom.clone());
-                let step = Step { made, args: sources, meta: meta.clone(), value: Some(value.clone()), at };
+                let (meta, value_kept) = (meta.clone(), Some(value.clone()));
+                let step = Step { made, args: sources, meta, value: value_kept, at, is_aside: false };
                 noted.add(value, step);
             }
         }
@@ -259,6 +270,9 @@ impl Note {
         }
         let is_known = value.0.host.is_some();
         for (log, mut step, keeps_value) in self.0 {
+            if step.is_aside && is_known {
+                continue;
+            }
             step.value = (keeps_value || is_known).then(|| value.clone());
             log.noted.lock().add(value, step);
         }
@@ -266,7 +280,13 @@ impl Note {
 }
 
 impl Noted {
+    /// The step of an array that is followed.
     fn step_of(&self, array: &Array) -> Option<u32> {
+        self.entry_of(array).filter(|&step| !self.steps[step as usize].is_aside)
+    }
+
+    /// The step of an array that is followed, or aside.
+    fn entry_of(&self, array: &Array) -> Option<u32> {
         self.of_value.get(&key(array)?).copied()
     }
 
@@ -281,30 +301,71 @@ impl Noted {
 
     /// The step of an op, without its value, and whether a rule reads that.
     fn note(&mut self, op: &Op, inputs: &[Input<'_>], meta: &Meta, at: Site) -> Option<(Step, bool)> {
-        let steps: SmallVec<[Option<u32>; 4]> =
-            inputs.iter().map(|i| i.array().and_then(|a| self.step_of(a))).collect();
+        let entries: SmallVec<[Option<u32>; 4]> =
+            inputs.iter().map(|i| i.array().and_then(|a| self.entry_of(a))).collect();
         assert!(inputs.len() <= RuleReads::ARGS_MAX, "GRAD-1: an op has at most {} arguments", RuleReads::ARGS_MAX);
-        let followed = steps.iter().enumerate().filter(|(_, step)| step.is_some());
+        let is_followed = |entry: &Option<u32>| entry.is_some_and(|step| !self.steps[step as usize].is_aside);
+        let followed = entries.iter().enumerate().filter(|(_, entry)| is_followed(entry));
         let followed = followed.fold(0u8, |set, (n, _)| set | 1 << n);
+        let is_elementwise = op.is_elementwise();
         if followed == 0 {
-            return None;
+            return is_elementwise.then(|| self.note_aside(op, inputs, &entries, meta, at)).flatten();
         }
+        let is_in_loop = is_elementwise && !self.places.insert((location_of(at), at.mark, op.name()));
+        self.repeated += usize::from(is_in_loop);
         let reads = op.derivative_reads(followed);
-        let args = inputs.iter().zip(steps).enumerate().map(|(slot, (input, step))| match (input, step) {
+        let args = inputs.iter().zip(entries).enumerate().map(|(slot, (input, entry))| match (input, entry) {
             (Input::Number(number), _) => Source::Number(*number),
-            (Input::Array(array) | Input::Last(array), Some(step)) => {
-                if reads.arg(slot) {
-                    self.steps[step as usize].value.get_or_insert_with(|| (*array).clone());
+            (Input::Array(array) | Input::Last(array), Some(entry)) => {
+                let step = &mut self.steps[entry as usize];
+                if reads.arg(slot) || (is_in_loop && !step.is_aside && step.is_elementwise()) {
+                    step.value.get_or_insert_with(|| (*array).clone());
                 }
-                Source::Step(step)
+                if step.is_aside { Source::Aside(entry) } else { Source::Step(entry) }
             }
-            (Input::Array(array) | Input::Last(array), None) if reads.arg(slot) => Source::Read((*array).clone()),
+            (Input::Array(array) | Input::Last(array), None) if reads.arg(slot) || is_in_loop => {
+                Source::Read((*array).clone())
+            }
             (Input::Array(array) | Input::Last(array), None) => {
                 Source::Unread(array.0.meta.as_ref().map_or(meta, |own| own).clone())
             }
         });
         let args = args.collect();
-        Some((Step { made: Made::Op(op.clone()), args, meta: meta.clone(), value: None, at }, reads.value))
+        Some((
+            Step { made: Made::Op(op.clone()), args, meta: meta.clone(), value: None, at, is_aside: false },
+            reads.value,
+        ))
+    }
+
+    /// The step of an elementwise op that reads no followed value, if it reads nothing but numbers, known arrays and asides.
+    fn note_aside(
+        &self,
+        op: &Op,
+        inputs: &[Input<'_>],
+        entries: &[Option<u32>],
+        meta: &Meta,
+        at: Site,
+    ) -> Option<(Step, bool)> {
+        let args = inputs.iter().zip(entries).map(|(input, entry)| match (input, entry) {
+            (Input::Number(number), _) => Some(Source::Number(*number)),
+            (_, Some(aside)) => Some(Source::Aside(*aside)),
+            (Input::Array(array) | Input::Last(array), None) => {
+                array.0.host.is_some().then(|| Source::Read((*array).clone()))
+            }
+        });
+        let args = args.collect::<Option<SmallVec<[Source; 2]>>>()?;
+        Some((Step { made: Made::Op(op.clone()), args, meta: meta.clone(), value: None, at, is_aside: true }, false))
+    }
+}
+
+fn location_of(at: Site) -> usize {
+    at.location as *const _ as usize
+}
+
+impl Step {
+    /// Whether an elementwise op made it.
+    pub fn is_elementwise(&self) -> bool {
+        matches!(&self.made, Made::Op(op) if op.is_elementwise())
     }
 }
 
@@ -312,6 +373,12 @@ impl Log {
     /// The step of an array, if the watch follows it.
     pub fn step_of(&self, array: &Array) -> Option<u32> {
         self.noted.lock().step_of(array)
+    }
+
+    /// All steps, where so many of them belong to turns of loops; else none.
+    pub fn steps_with_loops(&self, repeated_min: usize) -> Vec<Step> {
+        let noted = self.noted.lock();
+        if noted.repeated < repeated_min { Vec::new() } else { noted.steps.clone() }
     }
 
     /// The steps through which derivatives pass to the steps `ends`, in the order in which they were recorded, and the
@@ -326,7 +393,14 @@ impl Log {
             }
             let step = &noted.steps[number as usize];
             for (slot, source) in step.args.iter().enumerate() {
-                let Source::Step(argument) = source else { continue };
+                let argument = match source {
+                    Source::Step(argument) => argument,
+                    Source::Aside(argument) => {
+                        found[*argument as usize].get_or_insert(false);
+                        continue;
+                    }
+                    Source::Read(_) | Source::Unread(_) | Source::Number(_) => continue,
+                };
                 let passes = match &step.made {
                     Made::Op(op) => op.passes_to(slot),
                     Made::Watched | Made::Custom(_) => true,

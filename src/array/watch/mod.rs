@@ -11,6 +11,7 @@
 //! `partials`, `reductions`, `scans`, `indices`, `fourier`, `linear` and `spectra` are the rules, written with a
 //! `Recorder` (`array/recorder.rs`); `custom` has the program's own rules.
 
+mod chunks;
 mod custom;
 mod fourier;
 mod indices;
@@ -22,6 +23,7 @@ mod push;
 mod reductions;
 mod scans;
 mod spectra;
+mod turns;
 
 use super::handle::Array;
 use super::record::{At, check_readable};

@@ -7,10 +7,12 @@
 //! pass to one value are added in the reverse order in which these ops were recorded. PULL-3: if a cotangent reaches an
 //! op without a derivative, that op's error is returned, never zeros.
 
+use super::chunks;
 use super::indices;
 use super::log::{Leading, Log, Made, Pause, Source, Step};
 use super::partials::{Partial, Term};
 use super::reductions::{Folding, not_written};
+use super::turns::{self, Turns};
 use crate::array::handle::Array;
 use crate::array::recorder::Recorder;
 use crate::array::tape::Home;
@@ -28,6 +30,9 @@ pub(super) struct Steps {
     pub home: Arc<Home>,
     /// The steps, in the order in which they were recorded.
     pub steps: Vec<Leading>,
+    /// The cotangent of a step with a smaller number is left in the shape of the op that reads the step's value: it is summed
+    /// later, with what arrives from other ops (`chunks`).
+    pub sums_later_below: u32,
 }
 
 /// Cotangents of a step's arguments, each with the argument's slot.
@@ -36,13 +41,21 @@ pub(super) type Shares = SmallVec<[(usize, Array); 2]>;
 /// The cotangents of the watched arrays that a cotangent reaches, by their steps.
 pub(super) fn pull(home: &Arc<Home>, log: &Log, seeds: Vec<(u32, Array)>) -> Result<FxHashMap<u32, Array>> {
     let _pause = Pause::only(log);
-    let steps = Steps { home: home.clone(), steps: log.leading_to(seeds.iter().map(|(step, _)| *step)) };
+    let leading = log.leading_to(seeds.iter().map(|(step, _)| *step));
+    let steps = Steps { home: home.clone(), steps: leading, sums_later_below: 0 };
     let mut arrived = FxHashMap::default();
     for (step, cotangent) in seeds {
         steps.add(&mut arrived, step, cotangent)?;
     }
     let mut watched = FxHashMap::default();
+    let all = log.steps_with_loops(turns::STEPS_MIN);
+    let mut loops = turns::find(&all);
     for Leading { number, step, .. } in steps.steps.iter().rev() {
+        while let Some(turns) = loops.pop_if(|turns| turns.range().start > *number as usize || is_in(turns, *number)) {
+            if is_in(&turns, *number) && arrived.keys().any(|step| is_in(&turns, *step)) {
+                chunks::pull(&steps, &all, &turns, &mut arrived)?;
+            }
+        }
         let Some(above) = arrived.remove(number) else { continue };
         if steps.follows_only_empty_arguments(step) {
             continue;
@@ -67,6 +80,10 @@ pub(super) fn pull(home: &Arc<Home>, log: &Log, seeds: Vec<(u32, Array)>) -> Res
         }
     }
     Ok(watched)
+}
+
+fn is_in(turns: &Turns, step: u32) -> bool {
+    turns.range().contains(&(step as usize))
 }
 
 impl Step {
@@ -108,15 +125,20 @@ impl Step {
 impl Steps {
     /// The step with this number.
     pub fn get(&self, number: u32) -> &Step {
+        self.find(number).expect("WATCH-2: a step's arguments are among the steps that lead to it")
+    }
+
+    /// The step of a number, if it is among them.
+    pub fn find(&self, number: u32) -> Option<&Step> {
         let at = self.steps.binary_search_by_key(&number, |leading| leading.number);
-        &self.steps[at.expect("WATCH-2: a step's arguments are among the steps that lead to it")].step
+        at.ok().map(|at| &self.steps[at].step)
     }
 
     /// The followed arguments: the slot, the dtype and the shape of each.
     pub fn followed<'a>(&'a self, step: &'a Step) -> impl Iterator<Item = (usize, &'a Meta)> {
         step.args.iter().enumerate().filter_map(|(slot, source)| match source {
             Source::Step(argument) => Some((slot, &self.get(*argument).meta)),
-            Source::Read(_) | Source::Unread(_) | Source::Number(_) => None,
+            Source::Aside(_) | Source::Read(_) | Source::Unread(_) | Source::Number(_) => None,
         })
     }
 
@@ -130,7 +152,7 @@ impl Steps {
     /// The dtype and shape of an argument; `None` for a number.
     pub fn meta<'a>(&'a self, source: &'a Source) -> Option<&'a Meta> {
         match source {
-            Source::Step(step) => Some(&self.get(*step).meta),
+            Source::Step(step) | Source::Aside(step) => Some(&self.get(*step).meta),
             Source::Read(array) => array.0.meta.as_ref().ok(),
             Source::Unread(meta) => Some(meta),
             Source::Number(_) => None,
@@ -140,7 +162,7 @@ impl Steps {
     /// The array of an argument, if the watch kept it.
     pub fn array<'a>(&'a self, source: &'a Source) -> Option<&'a Array> {
         match source {
-            Source::Step(step) => self.get(*step).value.as_ref(),
+            Source::Step(step) | Source::Aside(step) => self.get(*step).value.as_ref(),
             Source::Read(array) => Some(array),
             Source::Unread(_) | Source::Number(_) => None,
         }
@@ -162,7 +184,7 @@ impl Steps {
     }
 
     /// Adds a cotangent to those that have reached a value.
-    fn add(&self, arrived: &mut FxHashMap<u32, Array>, number: u32, share: Array) -> Result<()> {
+    pub fn add(&self, arrived: &mut FxHashMap<u32, Array>, number: u32, share: Array) -> Result<()> {
         let step = self.get(number);
         if step.meta.elements() == 0 {
             return Ok(());
@@ -199,7 +221,7 @@ impl Steps {
     }
 
     /// The cotangents of the followed arguments of an op, from `above`, the cotangent of its value.
-    fn shares(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
+    pub fn shares(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
         let r = self.recorder(step);
         let one = |share: Array| -> Shares { SmallVec::from_iter([(0, share)]) };
         let Some(first) = step.args.first().and_then(|source| self.meta(source)) else {
@@ -242,7 +264,7 @@ impl Steps {
                 Made::Op(op) => op.is_order(),
                 Made::Watched | Made::Custom(_) => false,
             },
-            Source::Read(_) | Source::Unread(_) | Source::Number(_) => false,
+            Source::Aside(_) | Source::Read(_) | Source::Unread(_) | Source::Number(_) => false,
         }
     }
 
@@ -271,7 +293,14 @@ impl Steps {
                 continue;
             }
             if let Some(share) = partial.times(above, part)? {
-                shares.push((slot, r.cast(&r.sum_to(&share, &meta.shape)?, meta.dtype)?));
+                let sums_later = matches!(step.args[slot], Source::Step(of) if of < self.sums_later_below);
+                shares.push((
+                    slot,
+                    match sums_later {
+                        true => share,
+                        false => r.cast(&r.sum_to(&share, &meta.shape)?, meta.dtype)?,
+                    },
+                ));
             }
         }
         Ok(shares)

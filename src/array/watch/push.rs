@@ -23,7 +23,7 @@ pub(super) type Tangents = FxHashMap<u32, Array>;
 /// The tangent of the value of step `end`, given those of watched arrays by their steps.
 pub(super) fn push(home: &Arc<Home>, log: &Log, end: u32, mut tangents: Tangents) -> Result<Option<Array>> {
     let _pause = Pause::only(log);
-    let steps = Steps { home: home.clone(), steps: log.leading_to(std::iter::once(end)) };
+    let steps = Steps { home: home.clone(), steps: log.leading_to(std::iter::once(end)), sums_later_below: 0 };
     for Leading { number, step, passes } in &steps.steps {
         if step.meta.elements() == 0 || !passes || steps.follows_only_empty_arguments(step) {
             continue;
@@ -53,7 +53,7 @@ pub(super) fn push(home: &Arc<Home>, log: &Log, end: u32, mut tangents: Tangents
 pub(super) fn tangent_of<'a>(source: &Source, tangents: &'a Tangents) -> Option<&'a Array> {
     match source {
         Source::Step(step) => tangents.get(step),
-        Source::Read(_) | Source::Unread(_) | Source::Number(_) => None,
+        Source::Aside(_) | Source::Read(_) | Source::Unread(_) | Source::Number(_) => None,
     }
 }
 

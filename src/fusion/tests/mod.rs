@@ -62,6 +62,7 @@ impl Build {
                 why: CutReason::Demand,
                 placement: Placement::default(),
                 turns: 1,
+                is_block: false,
                 preview: false,
             },
         }

@@ -239,7 +239,7 @@ impl World {
                 }
             };
             let at = Location::caller().into();
-            let node = Node { value, op, args: args.into_iter().collect(), meta, pin: None, at };
+            let node = Node { value, op, args: args.into_iter().collect(), meta, pin: None, at, block: 0 };
             records.push(Record::Op(Box::new(node), Drops::NONE));
             if n > 0 {
                 records.push(Record::Dropped(ValueId { session, index: value.index - 1 }));

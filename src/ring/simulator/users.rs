@@ -40,8 +40,15 @@ impl Simulator {
         }
         let inherited = args.iter().any(|a| matches!(a, Arg::Value(v) if self.truth[v].poisoned));
         self.truth.insert(value, Truth { number: truth, poisoned: faults || inherited });
-        let node =
-            Node { value, op, args: args.iter().copied().collect(), meta, pin: None, at: Location::caller().into() };
+        let node = Node {
+            value,
+            op,
+            args: args.iter().copied().collect(),
+            meta,
+            pin: None,
+            at: Location::caller().into(),
+            block: 0,
+        };
         self.programs[number].tape.push(Record::Op(Box::new(node), Drops::NONE));
         self.programs[number].held.push(value);
         self.recorded += 1;

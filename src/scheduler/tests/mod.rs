@@ -94,7 +94,7 @@ impl Bench {
         self.next_index += 1;
         let meta = Meta { dtype, shape: Shape::new(dims).unwrap() };
         let args = SmallVec::from_slice(args);
-        let node = Node { value, op, args, meta, pin: None, at: Location::caller().into() };
+        let node = Node { value, op, args, meta, pin: None, at: Location::caller().into(), block: 0 };
         self.tape.push(Record::Op(Box::new(node), Drops::NONE));
         value
     }

@@ -1,0 +1,191 @@
+//! Finds the loops among the steps of a watch.
+//!
+//! In: all steps, in the order in which they were recorded. Out: runs of whole turns of elementwise ops. Must hold: TURNS-1:
+//! a step of a turn equals the step in its place one turn later, except for numbers and random keys. Both read the same
+//! place of their own turn, or of the turn before (a carried value), or the same step before the loop. TURNS-2: each
+//! argument of a step can be named again: it is a number, a step, or an array of which the watch keeps the handle.
+
+use super::log::{Made, Source, Step};
+use crate::graph::words::Words;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use std::hash::{Hash, Hasher};
+use std::ops::Range;
+
+/// Fewest steps of a loop that is pulled in chunks. Below, keeping what a backward pass reads costs less.
+pub(super) const STEPS_MIN: usize = 192;
+/// Fewest turns.
+const TURNS_MIN: usize = 4;
+/// Most steps of a turn.
+const PERIOD_MAX: usize = 128;
+/// Earlier places of a statement at which a turn is looked for.
+const PLACES_MAX: usize = 8;
+
+/// A loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Turns {
+    /// The first step of its first turn.
+    pub first: usize,
+    /// Steps of a turn.
+    pub period: usize,
+    /// Turns.
+    pub turns: usize,
+    /// The places in a turn of the values that the next turn reads.
+    pub carried: Vec<usize>,
+}
+
+impl Turns {
+    /// The first step of a turn; of the turn behind the last one, the end of the loop.
+    pub fn begin(&self, turn: usize) -> usize {
+        self.first + turn * self.period
+    }
+
+    /// The steps of all turns.
+    pub fn range(&self) -> Range<usize> {
+        self.first..self.begin(self.turns)
+    }
+
+    /// The steps whose values a turn reads of the turn before, in the order of `carried`.
+    pub fn carried_into(&self, turn: usize) -> impl Iterator<Item = usize> + '_ {
+        let before = self.begin(turn) - self.period;
+        self.carried.iter().map(move |place| before + place)
+    }
+
+    /// Whether a step lies before the loop and the turn that precedes it.
+    pub fn is_outside(&self, step: usize) -> bool {
+        step < self.first - self.period
+    }
+}
+
+/// All that must be equal between turns; `None` for what is no elementwise op, or has an argument without a handle.
+fn kind(step: &Step) -> Option<SmallVec<[u64; 16]>> {
+    let Made::Op(op) = &step.made else { return None };
+    if !op.is_elementwise() {
+        return None;
+    }
+    let mut kind = SmallVec::new();
+    let mut words = Words(&mut kind);
+    (step.at.location as *const _ as usize as u64, step.at.mark, step.is_aside).hash(&mut words);
+    op.hash_attributes(&mut words);
+    (step.meta.dtype, &step.meta.shape).hash(&mut words);
+    for source in &step.args {
+        match source {
+            Source::Step(_) => words.write_u64(0),
+            Source::Aside(_) => words.write_u64(1),
+            Source::Read(_) => words.write_u64(2),
+            Source::Number(number) => (3u64, number.dtype()).hash(&mut words),
+            Source::Unread(_) => return None,
+        }
+    }
+    Some(kind)
+}
+
+/// The loops, in order.
+pub(super) fn find(steps: &[Step]) -> Vec<Turns> {
+    let mut numbers: FxHashMap<SmallVec<[u64; 16]>, u32> = FxHashMap::default();
+    let mut number_of = |step| {
+        let next = numbers.len() as u32;
+        kind(step).map(|kind| *numbers.entry(kind).or_insert(next))
+    };
+    let kinds: Vec<Option<u32>> = steps.iter().map(&mut number_of).collect();
+    let finder = Finder { steps, kinds };
+    finder.loops()
+}
+
+struct Finder<'a> {
+    steps: &'a [Step],
+    kinds: Vec<Option<u32>>,
+}
+
+impl Finder<'_> {
+    fn loops(&self) -> Vec<Turns> {
+        let mut found = Vec::new();
+        let mut latest: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut before = vec![usize::MAX; self.steps.len()];
+        let (mut at, mut free) = (0, 0);
+        while at < self.steps.len() {
+            let Some(kind) = self.kinds[at] else {
+                at += 1;
+                continue;
+            };
+            before[at] = latest.insert(kind, at).unwrap_or(usize::MAX);
+            let places = std::iter::successors(Some(before[at]), |&place| before.get(place).copied());
+            let is_near = |&place: &usize| place != usize::MAX && place >= free && at - place <= PERIOD_MAX;
+            let runs = places.take_while(is_near).take(PLACES_MAX).map(|place| (place, self.run(place, at - place)));
+            let long =
+                runs.into_iter().find(|&(place, end)| end - place >= STEPS_MIN.max((TURNS_MIN + 2) * (at - place)));
+            let Some((first, end)) = long else {
+                at += 1;
+                continue;
+            };
+            found.extend(self.turns(first, at - first, end));
+            (at, free) = (end.max(at + 1), end);
+        }
+        found
+    }
+
+    /// The end of the steps from `first` on that come again after `period` steps each (TURNS-1).
+    fn run(&self, first: usize, period: usize) -> usize {
+        let mut end = first + period;
+        while end < self.steps.len()
+            && self.kinds[end].is_some()
+            && self.kinds[end] == self.kinds[end - period]
+            && (end < first + 2 * period || self.is_steady(first, period, end))
+        {
+            end += 1;
+        }
+        end
+    }
+
+    /// Whether a step reads what the step one turn before reads, in its own turn.
+    fn is_steady(&self, first: usize, period: usize, at: usize) -> bool {
+        let pairs = self.steps[at].args.iter().zip(&self.steps[at - period].args);
+        pairs.into_iter().all(|pair| match pair {
+            (Source::Step(now), Source::Step(before)) | (Source::Aside(now), Source::Aside(before)) => {
+                let (now, before) = (*now as usize, *before as usize);
+                let moves = now == before + period && at - now <= period;
+                moves || (now == before && now < first)
+            }
+            _ => true,
+        })
+    }
+
+    /// The whole turns in a run. A turn begins where the fewest values are carried, and the first turn of the run is left
+    /// out: its carried values come from before the loop.
+    fn turns(&self, first: usize, period: usize, end: usize) -> Option<Turns> {
+        let phases =
+            (0..period).filter_map(|phase| self.carried(first + 2 * period + phase, period).map(|of| (of, phase)));
+        let (carried, phase) = phases.min_by_key(|(carried, phase)| (carried.len(), *phase))?;
+        let first = first + period + phase;
+        let turns = Turns { first, period, turns: (end - first) / period, carried };
+        let mut arrays = self.steps[first..first + period].iter().filter(|step| !step.is_number());
+        let shape = &arrays.next()?.meta.shape;
+        let is_one_shape = arrays.all(|step| step.meta.shape == *shape) && shape.elements() > 1;
+        (is_one_shape && turns.turns >= TURNS_MIN && !turns.carried.is_empty()).then_some(turns)
+    }
+
+    /// The places of the values that a turn which begins at `begin` reads of the turn before; `None` if an aside is among
+    /// them.
+    fn carried(&self, begin: usize, period: usize) -> Option<Vec<usize>> {
+        let mut carried = Vec::new();
+        for source in self.steps.get(begin..begin + period)?.iter().flat_map(|step| &step.args) {
+            if let Source::Step(from) | Source::Aside(from) = *source
+                && let Some(place) = (from as usize + period).checked_sub(begin)
+                && place < period
+            {
+                matches!(source, Source::Step(_)).then_some(())?;
+                carried.push(place);
+            }
+        }
+        carried.sort_unstable();
+        carried.dedup();
+        Some(carried)
+    }
+}
+
+impl Step {
+    /// Whether it is a number in some shape.
+    fn is_number(&self) -> bool {
+        matches!(&self.made, Made::Op(op) if op.is_number())
+    }
+}
