@@ -201,7 +201,8 @@ impl RuntimeBuilder {
     }
 
     /// The most undemanded ops that a session's tape holds before it is cut, and the most lazy values and ops of
-    /// cancelled gathers that the session keeps before they are computed; 4096 by default, at least 1.
+    /// cancelled gathers that the session keeps before they are computed; 4096 by default, at least 1. While a [`Watch`](crate::Watch) follows
+    /// the session, its tape holds eight times as many.
     pub fn tape_nodes_max(mut self, nodes: usize) -> RuntimeBuilder {
         self.config.tape_nodes_max = nodes.max(1);
         self

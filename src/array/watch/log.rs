@@ -294,9 +294,13 @@ impl Noted {
         let Some(key) = key(array) else { return };
         let number =
             u32::try_from(self.steps.len()).expect("WATCH-2: a tape has fewer values than a watch has numbers");
+        // A value that is watched twice has the same step both times. A constant that stands for the result of an op
+        // (`noted_as`) was noted as an aside when it was recorded; the op's step takes that place.
+        let known = self.of_value.get(&key).map(|&known| self.steps[known as usize].is_aside);
+        if known.is_none_or(|is_aside| is_aside && !step.is_aside) {
+            self.of_value.insert(key, number);
+        }
         self.steps.push(step);
-        // If a value is watched twice, it has the same step both times.
-        self.of_value.entry(key).or_insert(number);
     }
 
     /// The step of an op, without its value, and whether a rule reads that.

@@ -8,6 +8,7 @@
 //! Invariants: WATCH-1 to WATCH-3 (`log`), PULL-1 to PULL-3 (`pull`), PUSH-1 (`push`).
 //!
 //! How to read: `log` holds the steps that a watch notes; `pull` goes through them backwards, `push` forwards;
+//! `turns` finds loops among them, and `chunks` pulls through a loop;
 //! `partials`, `reductions`, `scans`, `indices`, `fourier`, `linear` and `spectra` are the rules, written with a
 //! `Recorder` (`array/recorder.rs`); `custom` has the program's own rules.
 

@@ -143,7 +143,8 @@ impl Finder<'_> {
         pairs.into_iter().all(|pair| match pair {
             (Source::Step(now), Source::Step(before)) | (Source::Aside(now), Source::Aside(before)) => {
                 let (now, before) = (*now as usize, *before as usize);
-                let moves = now == before + period && at - now <= period;
+                // A value may be read in the next turn, wherever in a turn these begin; `carried` looks at that.
+                let moves = now == before + period && at - now < 2 * period;
                 moves || (now == before && now < first)
             }
             _ => true,
@@ -153,8 +154,10 @@ impl Finder<'_> {
     /// The whole turns in a run. A turn begins where the fewest values are carried, and the first turn of the run is left
     /// out: its carried values come from before the loop.
     fn turns(&self, first: usize, period: usize, end: usize) -> Option<Turns> {
-        let phases =
-            (0..period).filter_map(|phase| self.carried(first + 2 * period + phase, period).map(|of| (of, phase)));
+        let phases = (0..period).filter_map(|phase| {
+            let carried = self.carried(first, first + 2 * period + phase, period)?;
+            Some((carried, phase))
+        });
         let (carried, phase) = phases.min_by_key(|(carried, phase)| (carried.len(), *phase))?;
         let first = first + period + phase;
         let turns = Turns { first, period, turns: (end - first) / period, carried };
@@ -164,17 +167,16 @@ impl Finder<'_> {
         (is_one_shape && turns.turns >= TURNS_MIN && !turns.carried.is_empty()).then_some(turns)
     }
 
-    /// The places of the values that a turn which begins at `begin` reads of the turn before; `None` if an aside is among
-    /// them.
-    fn carried(&self, begin: usize, period: usize) -> Option<Vec<usize>> {
+    /// The places of the values that a turn which begins at `begin` reads of the turn before, in a loop that begins at
+    /// `first`; `None` if an aside is among them, or the turn reads values of an earlier turn.
+    fn carried(&self, first: usize, begin: usize, period: usize) -> Option<Vec<usize>> {
         let mut carried = Vec::new();
         for source in self.steps.get(begin..begin + period)?.iter().flat_map(|step| &step.args) {
-            if let Source::Step(from) | Source::Aside(from) = *source
-                && let Some(place) = (from as usize + period).checked_sub(begin)
-                && place < period
-            {
-                matches!(source, Source::Step(_)).then_some(())?;
-                carried.push(place);
+            let (Source::Step(from) | Source::Aside(from)) = *source else { continue };
+            let from = from as usize;
+            if (first..begin).contains(&from) {
+                let is_kept = from + period >= begin && matches!(source, Source::Step(_));
+                carried.push(is_kept.then(|| from + period - begin)?);
             }
         }
         carried.sort_unstable();
