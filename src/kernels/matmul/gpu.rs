@@ -279,9 +279,9 @@ mod tests {
         let layouts = [(false, false), (true, false), (false, true), (true, true)];
         for (at, (dtype, tiling)) in Tiling::all().into_iter().enumerate() {
             // The terms are not cut, so that several sums are added in memory, and the last run is not full. The sizes
-            // are read with and without vectors.
-            for (m, n, k) in [(75, 70, 600 + at), (76, 72, 600)] {
-                let (transpose_a, transpose_b) = layouts[(at + m + n) % 4];
+            // are read with and without vectors. Large tiles of operands that are not transposed are loaded earlier.
+            for (m, n, k, layout) in [(75, 70, 600 + at, at + 1), (76, 72, 600, at), (76, 72, 600, 0)] {
+                let (transpose_a, transpose_b) = layouts[layout % 4];
                 let case = Case { transpose_a, transpose_b, batch: 2, ..case(m, n, k) };
                 let library = case.library(dtype);
                 let (a, b) = cases::operands(case, "mixed", 0.0, |x| x as f32 as f64);

@@ -93,6 +93,12 @@ impl Tiling {
         self.across * self.down
     }
 
+    /// Whether an invocation has several blocks of elements.
+    #[cfg(feature = "gpu")]
+    pub fn is_large(self) -> bool {
+        self.rows * self.columns > 1
+    }
+
     /// Bytes of workgroup memory of two tiles of each operand, with `padding` vectors for each term.
     #[cfg(feature = "gpu")]
     fn bytes(self, dtype: DType, padding: u32) -> u32 {

@@ -5,10 +5,11 @@ use crate::kernels::library::Library;
 use crate::kernels::matmul::split::Tiling;
 use std::fmt::Write;
 
-/// Which operands of f32 are arrays of vectors of four elements, 16 bytes: those whose lines are neighbours in memory,
-/// and whose number of lines is a multiple of four. If terms are neighbours, vectors of terms would have to be
-/// transposed to vectors of lines, which takes longer than single loads. Pairs of f64 take longer, too: on an H100, a
-/// product of 4096 x 4096 takes 10.8 ms with pairs, and 8.9 ms without.
+/// Which operands are arrays of vectors of 16 bytes: those whose lines are neighbours in memory, and whose number
+/// of lines is a multiple of a vector's. Where terms are neighbours, vectors of them would have to be turned into
+/// vectors of lines, which takes longer than single loads. Of doubles, large tiles of products of two operands that
+/// are not transposed are loaded by pairs: on an H100, one of 4096 x 4096 takes 8.1 ms so, and 8.4 without; in
+/// other layouts pairs gain nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in super::super) struct Vectors {
     pub a: bool,
@@ -23,8 +24,11 @@ impl Vectors {
         let Library::MatMul { m, n, k, transpose_a, transpose_b, .. } = *library else {
             panic!("LIB-1: {} is no matrix product", library.name());
         };
-        let are_wide = !dtype.is_wide() && tiling.lanes == 4;
-        // Operands without terms are empty, so they are no arrays of vectors.
+        let are_wide = match dtype.is_wide() {
+            true => tiling.is_large() && !transpose_a && !transpose_b,
+            false => tiling.lanes == 4,
+        };
+        // Operands without terms are empty, and no array of vectors.
         let fit = |lines: u32| are_wide && k > 0 && lines.is_multiple_of(tiling.lanes);
         Vectors { a: !transpose_a && fit(m), b: transpose_b && fit(n), result: fit(m) }
     }
