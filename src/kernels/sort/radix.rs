@@ -231,6 +231,21 @@ fn load_words(digit: Digit) -> String {
     text
 }
 
+/// Statements that declare `position{k}` of the elements of `load_words`. For the first digit, positions are not stored.
+fn load_positions(digit: Digit) -> String {
+    let mut text = String::new();
+    for at in (0..EACH).map(|k| k * LANES).filter(|_| !digit.is_first()) {
+        let k = at / LANES;
+        let from = format!("origin + min({at}u + lid, count - 1u)");
+        let _ = if digit.number % 2 == 1 {
+            writeln!(text, "    let position{k} = load_scratch(params[{PLACES}] + {from});")
+        } else {
+            writeln!(text, "    let position{k} = load_result({from});")
+        };
+    }
+    text
+}
+
 /// The module that counts the digits of each tile.
 fn count(digit: Digit, operands: &[u16]) -> String {
     let mut module = digit.module(operands);
@@ -332,16 +347,19 @@ fn move_tile(digit: Digit, operands: &[u16]) -> String {
     let mut module = digit.module(operands);
     module.add(&memory());
     let mut text = place();
+    // All that the tile needs of memory is loaded before the first barrier: what is loaded behind it is waited for.
+    text.push_str(&load_words(digit));
+    text.push_str(&load_positions(digit));
     let _ = write!(
         text,
-        "    let own = load_scratch(params[{SUMS}] + line * 256u + lid);
+        "    let counted_before = load_scratch(params[{COUNTS}] + (line * 256u + lid) * tiles + tile);
+    let own = load_scratch(params[{SUMS}] + line * 256u + lid);
     var sum = own;
-{}    let base = line * params[{LEN}] + sum - own + load_scratch(params[{COUNTS}] + (line * 256u + lid) * tiles + tile);
+{}    let base = line * params[{LEN}] + sum - own + counted_before;
     workgroupBarrier();
 ",
         running_sum("sum", 0)
     );
-    text.push_str(&load_words(digit));
     for k in 0..EACH {
         let at = k * LANES;
         // Lanes beyond the line's end get the greatest digit and the greatest positions, so that they are sorted last.
@@ -508,13 +526,5 @@ fn write_moved(digit: Digit, text: &mut String) {
         }
         return;
     }
-    let from = |k: u32| format!("origin + min({}u + lid, count - 1u)", k * LANES);
-    let of = |k: u32| {
-        if digit.number % 2 == 1 {
-            format!("load_scratch(params[{PLACES}] + {})", from(k))
-        } else {
-            format!("load_result({})", from(k))
-        }
-    };
-    exchange(text, "at", &of, &|k| store(k, format!("at{k}")));
+    exchange(text, "at", &|k| format!("position{k}"), &|k| store(k, format!("at{k}")));
 }
