@@ -28,7 +28,7 @@
 //! |---|---|---|
 //! | `gpu` | yes | a wgpu device beside the host device |
 //! | `ndarray` | no | arrays from and to `ndarray` |
-//! | `serde` | no | `serde` for [`HostArray`] |
+//! | `serde` | no | `serde` for [`HostArray`] and [`RandomState`] |
 //! | `testing` | no | for this project's own tests: faults to inject, and kernels to measure; no part of the stable API |
 //!
 //! MATLAB-syntax scripts are the crate `tidemill-script`, the command `tidemill` is `tidemill-cli`.
@@ -40,6 +40,7 @@
 //! | choose a device, bound memory, set limits | [`RuntimeBuilder`] |
 //! | make arrays: constants, random numbers, data with a copy or without | [`Session`] |
 //! | compute: elementwise, reductions, scans, slices, indexing, sorts, products | [`Array`], [`select()`], [`cat()`] |
+//! | draw: distributions, orders, choices; store where it stands | [`Session::gamma`], [`Session::permutation`], [`RandomState`] |
 //! | rank, count, search, combine at indices | [`Array::quantile`], [`Array::histogram`], [`Unique`], [`Array::scatter_add`] |
 //! | compute with complex numbers, transform, convolve | [`ComplexArray`], [`Array::fft`], [`Array::convolve`] |
 //! | await results, one or many together | [`Gather`], [`Item`], [`gather_all`] |
@@ -102,8 +103,8 @@ pub mod timeline;
 pub use array::{
     Array, ArrayState, ComplexArray, ComplexOperand, Convolution, DEVICE_VARIABLE, Dims, Eval, Explain, Extent, Gather,
     GatherAll, GatherAny, GatherComplex, GatherInto, GatherView, HostAny, HostArray, IntoDevice, IntoShape, Item,
-    MappedView, MatrixNorm, Operand, Padding, Part, Runtime, RuntimeBuilder, Session, SessionBuilder, SliceArg, Slices,
-    Unique, UploadWriter, Watch, Watchable, cat, einsum, gather_all, meshgrid, select, step,
+    MappedView, MatrixNorm, Operand, Padding, Part, RandomState, Runtime, RuntimeBuilder, Session, SessionBuilder,
+    SliceArg, Slices, Unique, UploadWriter, Watch, Watchable, cat, einsum, gather_all, meshgrid, select, step,
 };
 pub use config::{DeviceChoice, Promotion};
 pub use contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};

@@ -1,4 +1,4 @@
-//! Constructors of arrays: from host data, filled, and random.
+//! Constructors of arrays: from host data, and filled.
 //!
 //! Must hold: constructors from host data return `Result`; the others carry their faults.
 
@@ -6,17 +6,14 @@ use super::dims::IntoShape;
 use super::fold::iota;
 use super::handle::Array;
 use super::layout;
-use super::operand::Operand;
-use super::record::{At, Input, apply, cast_in, check_readable, node, refused_source, source};
+use super::record::{At, Input, check_readable, node, refused_source, source};
 use super::runtime::IntoDevice;
 use super::session::Session;
 use super::upload::{UploadWriter, copied};
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph::{DType, Dist, Element, ElementOp, Meta, Op, Scalar, Shape, View};
+use crate::graph::{DType, Element, Meta, Op, Scalar, Shape, View};
 use crate::host_buffer::HostBuffer;
 use crate::ids::DeviceId;
-use crate::kernels::random;
-use std::ops::Range;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -344,101 +341,7 @@ impl Session {
         super::cat(1, &parts).unwrap_or_else(|error| Array::faulty(self.home(), error, "arange", at))
     }
 
-    /// Uniform random numbers in [0, 1), f32 or f64; the same on every device.
-    #[track_caller]
-    pub fn rand<T: Element>(&self, shape: impl IntoShape) -> Array {
-        self.random(Dist::Uniform, T::DTYPE, shape, &[], Location::caller())
-    }
-
-    /// Standard normal random numbers, f32 or f64.
-    #[track_caller]
-    pub fn randn<T: Element>(&self, shape: impl IntoShape) -> Array {
-        self.random(Dist::Normal, T::DTYPE, shape, &[], Location::caller())
-    }
-
-    /// `n` random numbers in memory, computed at once. They are the numbers that [`Session::rand`] (or
-    /// [`Session::randn`], if `normal`) would have drawn here, and count as one op of the session.
-    ///
-    /// # Errors
-    /// `ErrorKind::DType` where `T` is not f32 or f64, `ErrorKind::TooLarge` for more elements than an array may have.
-    #[track_caller]
-    pub fn draw<T: Element>(&self, normal: bool, n: usize) -> Result<Vec<T>> {
-        let at = Location::caller();
-        let named = |error: Error| error.with_op("rand").with_location(at);
-        if !T::DTYPE.is_float() {
-            let message = format!("these random numbers are f32 or f64, not {}", T::DTYPE);
-            return Err(named(Error::new(ErrorKind::DType, message)));
-        }
-        Shape::new(&[n]).map_err(named)?;
-        let key = self.home().next_random_key();
-        let words = key.words();
-        let dist = if normal { Dist::Normal } else { Dist::Uniform };
-        let mut out = HostBuffer::zeroed(T::DTYPE, n);
-        random::fill(dist, T::DTYPE, words, 0, None, out.bytes_mut().expect("BUF-2: a fresh buffer is owned"), n);
-        Ok(out.as_slice::<T>().unwrap_or_default().to_vec())
-    }
-
-    /// Random integers in a range, as `T`; the same on every device.
-    ///
-    /// The range must fit `i32`; or `u32` if `T` is `u32`; or `i64` if `T` is `i64` or a float. For a range beyond
-    /// `i32`, and for the full range of `i32` or `u32`, each number is made of two draws, with 62 random bits.
-    #[track_caller]
-    pub fn randi<T: Element>(&self, range: Range<i64>, shape: impl IntoShape) -> Array {
-        let at = Location::caller();
-        let drawn = if T::DTYPE == DType::U32 { DType::U32 } else { DType::I32 };
-        let (least, greatest) =
-            if drawn == DType::U32 { (0, u32::MAX as i64) } else { (i32::MIN as i64, i32::MAX as i64) };
-        let span = range.end.saturating_sub(range.start);
-        let is_wide = range.start < least || range.end > greatest + 1 || span > u32::MAX as i64;
-        // The full range of 32 bits has one number more than a span can count.
-        let is_all = range.start == least && range.end == greatest + 1;
-        if range.start < range.end && is_wide && (is_all || T::DTYPE == DType::I64 || T::DTYPE.is_float()) {
-            return self.wide_integers(&range, shape, at).cast_to(T::DTYPE);
-        }
-        if span <= 0 || span > u32::MAX as i64 || range.start < least || range.end > greatest + 1 {
-            let message = format!("{} to {} is no range of {drawn} to draw from", range.start, range.end);
-            return Array::faulty(self.home(), Error::new(ErrorKind::Argument, message), "randi", at);
-        }
-        let args = [Scalar::I64(range.start).cast(drawn), Scalar::U32(span as u32)];
-        let drawn = self.random(Dist::Integer, drawn, shape, &args, at);
-        cast_in(self.home(), &drawn, T::DTYPE, at)
-    }
-
-    /// Integers of a range that 32 bits do not span: `low + floor(r * span / 2^62)` for 62 random bits `r`, in `i64`.
-    fn wide_integers(&self, range: &Range<i64>, shape: impl IntoShape, at: At) -> Array {
-        const LIMB: i64 = 1 << 31;
-        let shape = match shape.into_shape() {
-            Ok(shape) => shape,
-            Err(error) => return Array::faulty(self.home(), error, "randi", at),
-        };
-        let draw = || {
-            let args = [Scalar::I32(0), Scalar::U32(1 << 31)];
-            let drawn = self.random(Dist::Integer, DType::I32, &shape, &args, at);
-            cast_in(self.home(), &drawn, DType::I64, at)
-        };
-        let (high, low) = (draw(), draw());
-        let op = |op: ElementOp, a: &Array, b: Operand<'_>| apply(op, &mut [a.into(), b], at);
-        let carried = |x: &Array| {
-            let rest = op(ElementOp::Mod, x, LIMB.into());
-            op(ElementOp::Div, &op(ElementOp::Sub, x, rest.into()), LIMB.into())
-        };
-        // The span in limbs of 31 bits; all partial sums stay below 2^63.
-        let span = range.end.wrapping_sub(range.start) as u64;
-        let [s0, s1, s2] = [0, 31, 62].map(|shift| (span >> shift) as i64 % LIMB);
-        let times = |x: &Array, by: i64| op(ElementOp::Mul, x, by.into());
-        let least = carried(&times(&low, s0));
-        let middle = op(ElementOp::Add, &times(&high, s0), times(&low, s1).into());
-        let middle = carried(&op(ElementOp::Add, &middle, least.into()));
-        let mut sum = op(ElementOp::Add, &times(&high, s1), range.start.into());
-        sum = op(ElementOp::Add, &sum, middle.into());
-        let bits = op(ElementOp::Add, &times(&high, LIMB), (&low).into());
-        for _ in 0..s2 {
-            sum = op(ElementOp::Add, &sum, (&bits).into());
-        }
-        sum
-    }
-
-    /// The shape of `len` elements that the program passes.
+    /// The shape of so many elements that the program brings.
     pub(super) fn checked(&self, len: usize, shape: impl IntoShape, name: &'static str, at: At) -> Result<Shape> {
         let named = |error: Error| error.with_op(name).with_location(at);
         self.home().is_open().map_err(named)?;
@@ -457,17 +360,7 @@ impl Session {
         }
     }
 
-    fn random(&self, dist: Dist, dtype: DType, shape: impl IntoShape, args: &[Scalar], at: At) -> Array {
-        let home = self.home();
-        let op = Op::Random { dist, key: home.next_random_key() };
-        if dist != Dist::Integer && !dtype.is_float() {
-            let message = format!("these random numbers are f32 or f64, not {dtype}");
-            return Array::faulty(home, Error::new(ErrorKind::DType, message), op.name(), at);
-        }
-        self.made(op, shape, dtype, args, at)
-    }
-
-    fn made(&self, op: Op, shape: impl IntoShape, dtype: DType, args: &[Scalar], at: At) -> Array {
+    pub(super) fn made(&self, op: Op, shape: impl IntoShape, dtype: DType, args: &[Scalar], at: At) -> Array {
         let name = op.name();
         match shape.into_shape() {
             Err(error) => Array::faulty(self.home(), error, name, at),

@@ -6,13 +6,42 @@ use super::tape::Home;
 use crate::graph::RandomKey;
 use crate::ids::SessionId;
 
+/// Where the random numbers of a session stand: [`Session::random_state`](super::Session::random_state). Three numbers,
+/// which can be stored and set again, in any session of any program: the same numbers follow, on every device, for the
+/// same ops.
+///
+/// ```
+/// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
+/// use tidemill::RandomState;
+/// let s = rt.session("first").seed(7).open();
+/// s.rand::<f32>(10);
+/// let RandomState { seed, stream, ops } = s.random_state();
+/// let next = s.rand::<f64>(5).gather_blocking::<f64>()?;
+///
+/// let other = rt.session("second").open();
+/// other.set_random_state(RandomState { seed, stream, ops });
+/// assert_eq!(other.rand::<f64>(5).gather_blocking::<f64>()?.as_slice(), next.as_slice());
+/// # rt.shutdown_blocking()?;
+/// # Ok::<(), tidemill::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RandomState {
+    /// The seed: [`SessionBuilder::seed`](super::SessionBuilder::seed).
+    pub seed: u64,
+    /// The stream: [`SessionBuilder::stream`](super::SessionBuilder::stream).
+    pub stream: u64,
+    /// How many random ops were recorded under this seed and stream: the number of the next one.
+    pub ops: u64,
+}
+
 impl Home {
     /// The key of the next random op.
     pub fn next_random_key(&self) -> RandomKey {
         let mut tape = self.tape.lock();
-        let count = tape.random_ops;
-        tape.random_ops = count.wrapping_add(1);
-        random_key(tape.seed, self.stream, count)
+        let RandomState { seed, stream, ops } = tape.random;
+        tape.random.ops = ops.wrapping_add(1);
+        random_key(seed, stream, ops)
     }
 }
 

@@ -4,6 +4,7 @@
 //! that was recorded.
 
 use super::link::Link;
+use super::random_key::RandomState;
 use super::tape::{Home, Name};
 use crate::claims::HostClaims;
 use crate::config::Promotion;
@@ -118,20 +119,18 @@ impl Session {
 
     /// The seed of its random numbers.
     pub fn seed(&self) -> u64 {
-        self.home().tape.lock().seed
+        self.home().tape.lock().random.seed
     }
 
-    /// The state of its random numbers: the seed, and the number of random ops that were recorded under it.
-    pub fn random_state(&self) -> (u64, u64) {
-        let tape = self.home().tape.lock();
-        (tape.seed, tape.random_ops)
+    /// The state of its random numbers: the seed, the stream, and the number of random ops that were recorded under them.
+    pub fn random_state(&self) -> RandomState {
+        self.home().tape.lock().random
     }
 
-    /// Sets the state of its random numbers to one that [`Session::random_state`] returned, or to the beginning of a
-    /// seed: `(seed, 0)`. Ops that were recorded before keep their numbers.
-    pub fn set_random_state(&self, (seed, ops): (u64, u64)) {
-        let mut tape = self.home().tape.lock();
-        (tape.seed, tape.random_ops) = (seed, ops);
+    /// Sets the state of its random numbers to one that [`Session::random_state`] returned, of this or another session, or
+    /// to the beginning of a seed, with `ops: 0`. Ops that were recorded before keep their numbers.
+    pub fn set_random_state(&self, state: RandomState) {
+        self.home().tape.lock().random = state;
     }
 
     /// The devices of its runtime, as [`Runtime::devices`](super::Runtime::devices). A GPU that is opened on demand is

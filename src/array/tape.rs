@@ -17,7 +17,7 @@
 
 use super::handle::{Array, UNRECORDED};
 use super::link::Link;
-use super::random_key::default_seed;
+use super::random_key::{RandomState, default_seed};
 use super::watch::Watches;
 use crate::config::Promotion;
 use crate::contract::brief::Brief;
@@ -58,8 +58,6 @@ pub(crate) struct Home {
     pub users: AtomicUsize,
     /// Its share of the devices.
     pub weight: u32,
-    /// Philox's stream.
-    pub stream: u64,
     /// The runtime.
     pub link: Arc<Link>,
     /// Counts the work that waits; made when the ring is told of the session.
@@ -129,11 +127,9 @@ pub(crate) struct Tape {
     next_index: u64,
     /// The number of cuts so far.
     pub segment: u64,
-    /// Philox's key.
-    pub seed: u64,
-    /// The number of random ops that were recorded under this seed, which is the next one's number.
-    pub random_ops: u64,
-    /// Arrays of other sessions that records use (TAPE-3).
+    /// Where the random numbers stand.
+    pub random: RandomState,
+    /// TAPE-3.
     foreign: Vec<Array>,
     pub(super) closed: bool,
     /// Whether the link lists this session as one that demands values.
@@ -180,8 +176,7 @@ impl Home {
             demands: SmallVec::new(),
             next_index: 0,
             segment: 0,
-            seed: seed.unwrap_or_else(|| default_seed(id)),
-            random_ops: 0,
+            random: RandomState { seed: seed.unwrap_or_else(|| default_seed(id)), stream, ops: 0 },
             foreign: Vec::new(),
             closed: false,
             demanding: false,
@@ -201,7 +196,6 @@ impl Home {
             name,
             users: AtomicUsize::new(1),
             weight,
-            stream,
             link,
             gate: OnceLock::new(),
             tape,

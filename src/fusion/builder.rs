@@ -111,9 +111,7 @@ impl Builder {
             InstOp::Require { condition, guard, .. } => {
                 join_levels(join(&[*condition]), guard.map_or(Level::Uniform, |g| join(&[g])))
             }
-            InstOp::Random { element, range, .. } => {
-                join_levels(join(&[*element]), range.map_or(Level::Uniform, |(a, b)| join(&[a, b])))
-            }
+            InstOp::Random { element, params, .. } => join_levels(join(&[*element]), join(params)),
             InstOp::Reduce { .. } | InstOp::Project(..) => Level::Reduced,
             InstOp::Scan { .. } => Level::Element,
         }

@@ -20,7 +20,7 @@ use super::source::Source;
 use crate::contract::device::DeviceInfo;
 use crate::contract::plan::NumberOf;
 use crate::contract::region::RegionArg;
-use crate::graph::{DType, Dist, ElementOp, Meta, Op, Scalar, Shape};
+use crate::graph::{DType, ElementOp, Meta, Op, Scalar, Shape};
 use crate::graph::{mixed, wide};
 use crate::kernels::ir::{Access, Geometry, IndexCompare, IndexOp, InstOp, Kernel, Level, Operand, Run, Store, Val};
 use rustc_hash::FxHashMap;
@@ -361,9 +361,9 @@ impl Lowering<'_, '_> {
             Op::Random { dist, key } => {
                 let first = self.builder.random_key(n, *key);
                 let element = linear(&mut self.builder, &self.space, at, &node.meta.shape, n);
-                let range = (*dist == Dist::Integer).then(|| (self.arg(n, 0, at, guard), self.arg(n, 1, at, guard)));
+                let params = (0..node.args.len()).map(|slot| self.expanded(n, slot, at, guard)).collect();
                 let run = if *at == At::Flat { Run::Flat } else { Run::Any };
-                self.builder.inst(InstOp::Random { dist: *dist, key: first, element, run, range }, dtype)
+                self.builder.inst(InstOp::Random { dist: *dist, key: first, element, run, params }, dtype)
             }
             Op::View(view) => self.view(n, view, at, guard),
             Op::Cat { dim } => self.cat(n, *dim as usize, at, guard),

@@ -34,6 +34,9 @@ pub const DIVISION: u32 = 5;
 pub const RANDOM: u32 = 20;
 /// Simple operations of a normal random number: two such words, a logarithm, a root and an angle give two numbers.
 pub const RANDOM_NORMAL: u32 = 60;
+/// The same of a number that is drawn by rejection: four words, a few logarithms and divisions, and sometimes all of it
+/// again.
+pub const RANDOM_REJECTED: u32 = 400;
 
 /// The cost of computing a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

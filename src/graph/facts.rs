@@ -209,6 +209,9 @@ impl Op {
             Op::Iota => op!("arange", Element, [R::Number], Inspected, Nothing, Each(SIMPLE), G::NO_ARRAY),
             Op::Linspace => op!("linspace", Element, [R::Number], Inspected, Nothing, Each(SIMPLE), G::NO_ARRAY),
             Op::Eye => op!("eye", Element, [], Arrays, Nothing, Each(SIMPLE), G::NO_ARRAY),
+            Op::Random { dist, .. } if dist.parameters() > 0 => {
+                op!(dist.name(), Element, [R::Expanded], Operands, Nothing, dist.cost(), G::DRAWS)
+            }
             Op::Random { dist, .. } => {
                 op!(dist.name(), Element, [R::Number], Parameters, Nothing, dist.cost(), G::NO_ARRAY)
             }
@@ -292,13 +295,14 @@ impl Op {
         }
     }
 
-    /// Whether the scheduler keeps the op's value from the first time that it is computed for other values: the value
-    /// has memory of its own then, and computing it again would cost far more than that memory. Read by
-    /// `scheduler/passing`.
+    /// Whether the scheduler keeps the op's value from the first time that it is computed for other values: computing it
+    /// again would cost far more than its memory, or could give other numbers. Read by `scheduler/passing`.
     pub fn is_kept_at_once(&self) -> bool {
         match self {
             Op::ArgSort { .. } | Op::MatMul | Op::Linear(_) | Op::Fourier(_) => true,
-            Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye | Op::Random { .. } => false,
+            // Another kernel may refuse another candidate, where the sides of a comparison are equal but for rounding.
+            Op::Random { dist, .. } => dist.is_rejected(),
+            Op::Source(_) | Op::Fill | Op::Iota | Op::Linspace | Op::Eye => false,
             Op::Apply(_) | Op::View(_) | Op::Cat { .. } | Op::Triangle { .. } | Op::MakeDiagonal(_) => false,
             Op::Reduce { .. } | Op::Scan { .. } | Op::Take { .. } | Op::TakeAlong { .. } => false,
             Op::AssignSlice(_) | Op::AssignIndex { .. } | Op::Ensure { .. } | Op::Compact => false,

@@ -81,6 +81,9 @@ pub enum FoldRule {
 impl GradientRule {
     /// The rule of ops that read no array.
     pub const NO_ARRAY: GradientRule = GradientRule::None { why: "it reads no array" };
+    /// The rule of draws from distributions of given parameters.
+    pub const DRAWS: GradientRule =
+        GradientRule::None { why: "its numbers are drawn, not computed, from its parameters" };
     /// The rule of ops that yield positions.
     pub const POSITIONS: GradientRule = GradientRule::None { why: "its result is positions" };
     /// The rule of ops that yield counts.

@@ -74,8 +74,25 @@ pub enum Dist {
     Uniform,
     /// Standard normal, by Box–Muller on pairs of Philox outputs.
     Normal,
-    /// Integers in `[low, low + span)`: `low + mulhi(bits, span)`; `args` are low (i32/u32) and span (u32).
+    /// Integers in `[low, low + span)`, without bias: `low + mulhi(bits, span)`, drawn again where the low half of the
+    /// product is below `2^32 mod span` (Lemire, "Fast random integer generation in an interval", 2019). `args` are low
+    /// (i32/u32) and span (u32), whose 0 stands for 2^32.
     Integer,
+    /// Integers (i64) in `[low, low + last]`: 64 bits, cut to as many as `last` has, drawn again where they are above it.
+    /// `args` are low and last, whose bits are a u64.
+    Wide,
+    /// Exponential with mean 1.
+    Exponential,
+    /// Whether 64 random bits, as a fraction, lie below the probability, which is an array.
+    Bernoulli,
+    /// Gamma of the shape that is an array, with scale 1.
+    Gamma,
+    /// The logarithm of such a number.
+    LogGamma,
+    /// Poisson of the mean that is an array: counts as floats.
+    Poisson,
+    /// Binomial: arrays of the number of trials and of the probability of a success.
+    Binomial,
 }
 
 impl Dist {
@@ -84,7 +101,41 @@ impl Dist {
         match self {
             Dist::Uniform => "rand",
             Dist::Normal => "randn",
-            Dist::Integer => "randi",
+            Dist::Integer | Dist::Wide => "randi",
+            Dist::Exponential => "exponential",
+            Dist::Bernoulli => "bernoulli",
+            Dist::Gamma => "gamma",
+            Dist::LogGamma => "beta",
+            Dist::Poisson => "poisson",
+            Dist::Binomial => "binomial",
+        }
+    }
+
+    /// Whether its arguments are the ends of a range: two numbers, the same for all elements.
+    pub fn has_range(self) -> bool {
+        match self {
+            Dist::Integer | Dist::Wide => true,
+            Dist::Uniform | Dist::Normal | Dist::Exponential | Dist::Bernoulli => false,
+            Dist::Gamma | Dist::LogGamma | Dist::Poisson | Dist::Binomial => false,
+        }
+    }
+
+    /// How many parameters it takes that may be another number for each element: floats of one dtype.
+    pub fn parameters(self) -> usize {
+        match self {
+            Dist::Uniform | Dist::Normal | Dist::Exponential | Dist::Integer | Dist::Wide => 0,
+            Dist::Bernoulli | Dist::Gamma | Dist::LogGamma | Dist::Poisson => 1,
+            Dist::Binomial => 2,
+        }
+    }
+
+    /// Whether its numbers are candidates that may be refused, by comparing floats: each element draws as many as it
+    /// takes.
+    pub fn is_rejected(self) -> bool {
+        match self {
+            Dist::Gamma | Dist::LogGamma | Dist::Poisson | Dist::Binomial => true,
+            Dist::Uniform | Dist::Normal | Dist::Exponential => false,
+            Dist::Integer | Dist::Wide | Dist::Bernoulli => false,
         }
     }
 }

@@ -317,7 +317,9 @@ pub enum InstOp {
         guard: Option<Val>,
     },
     /// A random number for `element`: Philox words are at parameter slots `key..key + 5` (seed low, seed high,
-    /// stream low, stream high, op). `Integer` also takes `low` (of the instruction's dtype) and `span` (u32).
+    /// stream low, stream high, op). `Integer` also takes `low` (of the instruction's dtype) and `span` (u32), `Wide`
+    /// `low` and `last` (i64), the same for all elements; others take the parameters of `Dist::parameters`, floats of one
+    /// dtype: the instruction's own, but for `Bernoulli`, which yields bool.
     Random {
         /// The distribution.
         dist: Dist,
@@ -327,8 +329,8 @@ pub enum InstOp {
         element: Val,
         /// How lanes move through `element`: with `Flat`, four lanes share one Philox call.
         run: Run,
-        /// `low` and `span` of `Integer`.
-        range: Option<(Val, Val)>,
+        /// The ends of a range, or the parameters of the distribution.
+        params: SmallVec<[Val; 2]>,
     },
     /// Folds its arguments over `Inner`. Its own value is component 0.
     Reduce {
@@ -465,10 +467,15 @@ impl Kernel {
     pub fn width(&self) -> u32 {
         match self.form {
             Form::Scan { .. } => 1,
-            _ if self.is_wide() || self.across().is_some() => 1,
+            _ if self.is_wide() || self.across().is_some() || self.rejects() => 1,
             Form::Map if self.views() >= MANY_VIEWS => 1,
             Form::Reduce { .. } | Form::Map | Form::Line(_) => 4,
         }
+    }
+
+    /// Whether it draws by rejection: loops of four elements side by side would all run as often as the longest.
+    fn rejects(&self) -> bool {
+        self.insts.iter().any(|inst| matches!(inst.op, InstOp::Random { dist, .. } if dist.is_rejected()))
     }
 
     /// The number of loads through views, whose indices are computed from the position but are not the position itself.

@@ -104,16 +104,24 @@ impl fmt::Display for InstOp {
                 write!(f, "require {condition} site param {site}")?;
                 guard(f, *asked)
             }
-            InstOp::Random { dist, key, element, run, range } => {
+            InstOp::Random { dist, key, element, run, params } => {
                 let name = match dist {
                     Dist::Uniform => "uniform",
                     Dist::Normal => "normal",
                     Dist::Integer => "integer",
+                    Dist::Wide => "wide integer",
+                    Dist::Exponential => "exponential",
+                    Dist::Bernoulli => "bernoulli",
+                    Dist::Gamma => "gamma",
+                    Dist::LogGamma => "log gamma",
+                    Dist::Poisson => "poisson",
+                    Dist::Binomial => "binomial",
                 };
                 write!(f, "random {name} key param {key} element {element} {run}")?;
-                match range {
-                    Some((low, span)) => write!(f, " low {low} span {span}"),
-                    None => Ok(()),
+                match &params[..] {
+                    [low, span] if *dist == Dist::Integer => write!(f, " low {low} span {span}"),
+                    [low, last] if *dist == Dist::Wide => write!(f, " low {low} last {last}"),
+                    params => params.iter().try_for_each(|param| write!(f, " of {param}")),
                 }
             }
             InstOp::Reduce { monoid, args } => {

@@ -82,9 +82,7 @@ pub fn arguments(op: &InstOp) -> Vec<Val> {
         InstOp::Apply(_, args) => args.to_vec(),
         InstOp::Check { index, extent, guard, .. } => [*index, *extent].into_iter().chain(*guard).collect(),
         InstOp::Require { condition, guard, .. } => [*condition].into_iter().chain(*guard).collect(),
-        InstOp::Random { element, range, .. } => {
-            [*element].into_iter().chain(range.iter().flat_map(|(low, span)| [*low, *span])).collect()
-        }
+        InstOp::Random { element, params, .. } => [*element].into_iter().chain(params.iter().copied()).collect(),
         InstOp::Reduce { args, .. } => args.to_vec(),
         InstOp::Project(of, _) => vec![*of],
         InstOp::Scan { arg, .. } => vec![*arg],
@@ -195,18 +193,9 @@ fn dtype(kernel: &Kernel, inst: &Inst) -> Result<(), String> {
         InstOp::Require { condition, guard, .. } => {
             is(*condition, DType::Bool).and(yields(DType::Bool)).and(guarded(*guard))
         }
-        InstOp::Random { dist, element, range, .. } => {
+        InstOp::Random { dist, element, params, .. } => {
             is(*element, DType::U32)?;
-            match (dist, range) {
-                (Dist::Integer, Some((low, span))) => {
-                    need(inst.dtype != DType::Bool, || format!("IR-7: random integers as {}", inst.dtype))?;
-                    is(*low, inst.dtype).and(is(*span, DType::U32))
-                }
-                (Dist::Uniform | Dist::Normal, None) => {
-                    need(inst.dtype.is_float(), || format!("IR-7: random floats as {}", inst.dtype))
-                }
-                _ => Err("IR-7: a range belongs to random integers, and to them only".to_string()),
-            }
+            random(kernel, *dist, params, inst.dtype)
         }
         InstOp::Reduce { monoid, args } => {
             let args: Vec<DType> = args.iter().map(|arg| of(*arg)).collect();
@@ -228,6 +217,31 @@ fn dtype(kernel: &Kernel, inst: &Inst) -> Result<(), String> {
             })?;
             fold(*monoid, &[of(*arg)])?;
             yields(of(*arg))
+        }
+    }
+}
+
+/// IR-7 of random numbers.
+fn random(kernel: &Kernel, dist: Dist, params: &[Val], output: DType) -> Result<(), String> {
+    let of = |n: usize| kernel.inst(params[n]).dtype;
+    let count = if dist.has_range() { 2 } else { dist.parameters() };
+    need(params.len() == count, || format!("IR-7: {dist:?} takes {count} numbers, not {}", params.len()))?;
+    match dist {
+        Dist::Integer => need(output != DType::Bool && of(0) == output && of(1) == DType::U32, || {
+            format!("IR-7: random integers as {output} from {} on, {} of them", of(0), of(1))
+        }),
+        Dist::Wide => need([output, of(0), of(1)].iter().all(|dtype| *dtype == DType::I64), || {
+            format!("IR-7: wide random integers as {output}")
+        }),
+        Dist::Bernoulli => need(output == DType::Bool && of(0).is_float(), || {
+            format!("IR-7: random truth values as {output} of {}", of(0))
+        }),
+        Dist::Uniform | Dist::Normal | Dist::Exponential => {
+            need(output.is_float(), || format!("IR-7: random floats as {output}"))
+        }
+        Dist::Gamma | Dist::LogGamma | Dist::Poisson | Dist::Binomial => {
+            let agree = output.is_float() && (0..count).all(|n| of(n) == output);
+            need(agree, || format!("IR-7: {dist:?} as {output} of {}", of(0)))
         }
     }
 }

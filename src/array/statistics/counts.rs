@@ -127,9 +127,9 @@ impl Array {
     }
 }
 
-/// For each value, the number of elements of `sorted` (a column, or the value's line along a dimension) that lie before
-/// it: those less than it, and with `right` also those equal to it. The count is built from its highest bit down.
-pub(super) fn search(
+/// For each value how many elements of `sorted` (a column, or the value's line along a dimension) lie before it: those less
+/// than it, and with `right` those equal to it, too. The count is built from its highest bit down.
+pub(in crate::array) fn search(
     r: &Recorder<'_>,
     sorted: &Array,
     values: &Array,

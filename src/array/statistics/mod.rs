@@ -10,5 +10,6 @@ mod order;
 mod sets;
 mod softmax;
 
+pub(in crate::array) use counts::search;
 pub use curves::meshgrid;
 pub use sets::Unique;

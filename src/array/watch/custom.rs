@@ -4,6 +4,7 @@
 use super::log::{Pause, has_derivatives, is_same};
 use super::{Watch, Watchable};
 use crate::array::handle::Array;
+use crate::array::random_key::RandomState;
 use crate::array::record::{At, Input, node};
 use crate::array::recorder::Recorder;
 use crate::array::session::Session;
@@ -57,7 +58,7 @@ struct Again<F> {
     home: Arc<Home>,
     function: F,
     /// The state of the session's random numbers before the function first ran; recording it again starts from there.
-    random: (u64, u64),
+    random: RandomState,
     at: At,
 }
 

@@ -5,7 +5,7 @@ use super::agree;
 use super::work::{Array, Build, Work, double, varied};
 use crate::graph::{DType, Dist, ElementOp, RandomKey};
 use crate::kernels::ir::{Access, Form, Geometry, IndexCompare, IndexOp, InstOp, Monoid, Run, Val};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 const FOLDS: [Monoid; 16] = [
     Monoid::Sum,
@@ -248,7 +248,13 @@ fn kernels_with_few_and_with_many_parameters_take_turns_on_the_same_arrays() {
 fn random_numbers_are_what_the_host_draws() {
     let key = RandomKey { seed: 0x1234_5678_9abc_def0, stream: 7, op: 3 }.words();
     agree(64.0, |work| {
-        for (dist, dtype) in [(Dist::Uniform, DType::F32), (Dist::Normal, DType::F32), (Dist::Integer, DType::I32)] {
+        let kinds = [
+            (Dist::Uniform, DType::F32),
+            (Dist::Normal, DType::F32),
+            (Dist::Exponential, DType::F32),
+            (Dist::Integer, DType::I32),
+        ];
+        for (dist, dtype) in kinds {
             let out = work.array(dtype, 1001);
             let mut build = Build::new(Form::Map);
             let to = build.operand(dtype, Access::Write);
@@ -256,8 +262,8 @@ fn random_numbers_are_what_the_host_draws() {
             let key = build.words(&key);
             let low = build.words(&[(-5i32) as u32]);
             let low = build.inst(InstOp::Param(low), DType::I32);
-            let range = (dist == Dist::Integer).then(|| (low, build.number(11)));
-            let random = InstOp::Random { dist, key, element: flat, run: Run::Flat, range };
+            let params = if dist == Dist::Integer { smallvec![low, build.number(11)] } else { smallvec![] };
+            let random = InstOp::Random { dist, key, element: flat, run: Run::Flat, params };
             let value = build.inst(random, dtype);
             build.store(to, None, value, None);
             work.kernel(build, Geometry::Map { elements: 1001 }, &[out]);

@@ -4,7 +4,7 @@
 //! `graph/facts.rs`.
 
 use super::Check;
-use crate::graph::costs::{Cost, DIVISION, EXPONENTIAL, RANDOM, RANDOM_NORMAL, SIMPLE};
+use crate::graph::costs::{Cost, DIVISION, EXPONENTIAL, RANDOM, RANDOM_NORMAL, RANDOM_REJECTED, SIMPLE};
 use crate::graph::gradient::{FoldRule as F, GradientRule as G};
 use crate::graph::linear::LinearOp;
 use crate::graph::op::{Dist, ReduceOp, ScanOp};
@@ -111,8 +111,9 @@ impl Dist {
     /// The cost of drawing a number.
     pub fn cost(self) -> Cost {
         match self {
-            Dist::Uniform | Dist::Integer => Cost::Draw(RANDOM),
-            Dist::Normal => Cost::Draw(RANDOM_NORMAL),
+            Dist::Uniform | Dist::Integer | Dist::Wide | Dist::Bernoulli => Cost::Draw(RANDOM),
+            Dist::Normal | Dist::Exponential => Cost::Draw(RANDOM_NORMAL),
+            Dist::Gamma | Dist::LogGamma | Dist::Poisson | Dist::Binomial => Cost::Each(RANDOM_REJECTED),
         }
     }
 }

@@ -28,6 +28,7 @@ pub mod logarithm;
 mod native;
 pub mod power;
 pub(crate) mod random;
+pub(crate) mod rejection;
 pub mod special;
 pub mod trigonometric;
 

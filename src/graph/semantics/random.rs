@@ -1,7 +1,7 @@
 //! Turns random words into numbers of a distribution.
 
-use super::lanes::{Bits, Float};
-use super::logarithm::log_of_normal;
+use super::lanes::{Bits, Float, Lane};
+use super::logarithm::{log_of_normal, log1p};
 use super::trigonometric::sine_at;
 
 /// Uniform in [0, 1): the upper 24 (f32) or 53 (f64) bits, exactly, on any device.
@@ -18,18 +18,37 @@ pub(crate) fn uniform<F: Float>(bits: F::Bits) -> F {
     F::small_from_bits(high) * unit_high + F::small_from_bits(low) * unit_low
 }
 
+/// Bits of the words that a lane's random numbers are made of.
+#[inline(always)]
+fn word_width<F: Float>() -> u32 {
+    if F::WIDE { 64 } else { 32 }
+}
+
+/// Uniform in (0, 1]: of 32 (f32) or 64 (f64) bits, of which the last counts as set, so that the number has a logarithm.
+#[inline(always)]
+pub(crate) fn open_uniform<F: Float>(bits: F::Bits) -> F {
+    let word = F::Bits::word;
+    let half = word_width::<F>() / 2;
+    let high = F::small_from_bits(bits.right(half)) * F::lit2(0.0000152587890625, 2.3283064365386963e-10);
+    let low = (bits & word((1 << half) - 1)) | word(1);
+    high + F::small_from_bits(low) * F::lit2(2.3283064365386963e-10, 5.421010862427522e-20)
+}
+
+/// Exponential with mean 1. The words of the upper half give small numbers, from `1 - u` itself, so that these have all
+/// their digits, too: from 2^-32 to 22.2 (f32), 2^-64 to 44.4 (f64).
+#[inline(always)]
+pub(crate) fn exponential<F: Float>(bits: F::Bits) -> F {
+    let is_small = bits.right(word_width::<F>() - 1).same(F::Bits::word(1));
+    -F::select(is_small, log1p(-open_uniform::<F>(!bits)), log_of_normal(open_uniform(bits)))
+}
+
 /// Two independent standard normal numbers by Box and Muller's method: the radius from the bits of `a`, the angle
 /// from those of `b`.
 #[inline(always)]
 pub(crate) fn normal_pair<F: Float>(a: F::Bits, b: F::Bits) -> (F, F) {
     let word = F::Bits::word;
-    let width = F::MANTISSA + if F::WIDE { 12 } else { 9 };
-    let half = width / 2;
-    // The number is above 0, because its logarithm is taken: its last bit is always set.
-    let high = F::small_from_bits(a.right(half)) * F::lit2(0.0000152587890625, 2.3283064365386963e-10);
-    let low = (a & word((1 << half) - 1)) | word(1);
-    let u = high + F::small_from_bits(low) * F::lit2(2.3283064365386963e-10, 5.421010862427522e-20);
-    let radius = (F::lit(-2.0) * log_of_normal(u)).root();
+    let width = word_width::<F>();
+    let radius = (F::lit(-2.0) * log_of_normal(open_uniform(a))).root();
     // The quadrant nearest to the angle, and the rest as a signed fraction of a quadrant.
     let quadrant = b.plus(word(1 << (width - 3))).right(width - 2);
     let rest = b.left(2);

@@ -38,7 +38,10 @@ impl Frame<'_> {
             InstOp::Apply(op, args) => self.apply(at, *op, args, place),
             InstOp::Check { index, extent, site, guard } => self.check(at, *index, *extent, *site, *guard, place.lanes),
             InstOp::Require { condition, site, guard } => self.require(*condition, *site, *guard, place.lanes),
-            InstOp::Random { dist, key, element, range, .. } => self.random(at, *dist, *key, *element, *range, place),
+            InstOp::Random { dist, key, element, params, .. } if dist.parameters() > 0 => {
+                self.draw(at, *dist, *key, *element, params, place)
+            }
+            InstOp::Random { dist, key, element, params, .. } => self.random(at, *dist, *key, *element, params, place),
             InstOp::Reduce { monoid, args } => self.reduce(at, *monoid, args, place.lanes),
             InstOp::Project(of, component) => self.project(*of, *component),
             InstOp::Scan { monoid, arg } => self.scan(at, *monoid, *arg, place),
@@ -208,22 +211,15 @@ impl Frame<'_> {
         Value::Block(out)
     }
 
-    fn random(
-        &mut self,
-        at: usize,
-        dist: Dist,
-        key: u32,
-        element: Val,
-        range: Option<(Val, Val)>,
-        place: &Place,
-    ) -> Value {
+    fn random(&mut self, at: usize, dist: Dist, key: u32, element: Val, range: &[Val], place: &Place) -> Value {
         let dtype = self.kernel.insts[at].dtype;
         let width = dtype.bytes();
         let key: [u32; 5] = std::array::from_fn(|n| self.word(key as usize + n));
-        let range = range.map(|(low, span)| match (self.value(low), self.value(span)) {
-            (Value::Scalar(low), Value::Scalar(span)) => (low, span.bits() as u32),
+        let end = |val: Val| match self.value(val) {
+            Value::Scalar(end) => end,
             other => panic!("IR-7: the range of random integers is one for all: {other:?}"),
-        });
+        };
+        let range = if let &[low, end_of] = range { Some((end(low), end(end_of))) } else { None };
         if let Value::Scalar(number) = self.value(element) {
             let mut word = [0u64; 1];
             let out = &mut bytemuck::cast_slice_mut(&mut word)[..width];
@@ -241,6 +237,44 @@ impl Frame<'_> {
             }
             _ => random::at(dist, dtype, key, self.indices(element, lanes, 0), range, bytes),
         }
+        Value::Block(out)
+    }
+
+    /// Numbers of a distribution whose parameters may differ between elements.
+    fn draw(&mut self, at: usize, dist: Dist, key: u32, element: Val, params: &[Val], place: &Place) -> Value {
+        let key: [u32; 5] = std::array::from_fn(|n| self.word(key as usize + n));
+        let of = self.dtype(params[0]);
+        let mut list: SmallVec<[HostArg<'_>; 2]> = SmallVec::new();
+        for &param in params {
+            self.materialise(param, place.lanes);
+            list.push(match self.value(param) {
+                // SAFETY: a block of `lanes` elements that is not written while this op runs.
+                Value::Block(block) => {
+                    HostArg::Block(unsafe { std::slice::from_raw_parts(block, place.lanes * of.bytes()) })
+                }
+                Value::Scalar(scalar) => HostArg::Scalar(scalar),
+                other => panic!("IR-1: {param:?} is {other:?}"),
+            });
+        }
+        let dtype = self.kernel.insts[at].dtype;
+        let number = self.value(element);
+        if let Value::Scalar(number) = number
+            && list.iter().all(|param| matches!(param, HostArg::Scalar(_)))
+        {
+            let mut word = [0u64; 1];
+            let out = &mut bytemuck::cast_slice_mut(&mut word)[..dtype.bytes()];
+            random::draw(dist, of, key, random::Numbers::From(number.bits() as u32), &list, out);
+            // SAFETY: the word was just written as one element of the dtype.
+            return Value::Scalar(unsafe { operand::read_scalar(word.as_ptr().cast(), dtype) });
+        }
+        let numbers = match number {
+            Value::Line { start, step: 1 } => random::Numbers::From(start),
+            _ => random::Numbers::List(self.indices(element, place.lanes, 0)),
+        };
+        let out = self.output(at, place);
+        // SAFETY: `out` holds `lanes` elements, apart from the arguments' memory (EVAL-2).
+        let out_bytes = unsafe { std::slice::from_raw_parts_mut(out, place.lanes * dtype.bytes()) };
+        random::draw(dist, of, key, numbers, &list, out_bytes);
         Value::Block(out)
     }
 

@@ -117,7 +117,10 @@ impl Peeled {
                     *condition = same[condition.0 as usize];
                     *guard = guard.filter(|&guard| known(guard) != Some(true));
                 }
-                InstOp::Random { element, .. } => *element = same[element.0 as usize],
+                InstOp::Random { element, params, .. } => {
+                    *element = same[element.0 as usize];
+                    params.iter_mut().for_each(|param| *param = same[param.0 as usize]);
+                }
                 InstOp::Param(_) | InstOp::Flat | InstOp::Outer | InstOp::Inner => {}
                 InstOp::Index(..) | InstOp::Compare(..) => {}
                 InstOp::Reduce { .. } | InstOp::Project(..) | InstOp::Scan { .. } => {}

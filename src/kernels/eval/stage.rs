@@ -118,12 +118,9 @@ pub(super) fn arguments(inst: &Inst, mut f: impl FnMut(Val)) {
             f(*condition);
             guard.iter().copied().for_each(f);
         }
-        InstOp::Random { element, range, .. } => {
+        InstOp::Random { element, params, .. } => {
             f(*element);
-            if let Some((low, span)) = range {
-                f(*low);
-                f(*span);
-            }
+            params.iter().copied().for_each(f);
         }
         InstOp::Reduce { args, .. } => args.iter().copied().for_each(f),
         InstOp::Project(of, _) => f(*of),

@@ -3,8 +3,8 @@
 //! In: a stream's key and element numbers. Out: elements. Calls of the generator are computed in batches of [`CALLS`],
 //! with their words in four planes, so that every loop becomes vector code.
 
-use super::{elements_per_call, philox4x32_10};
-use crate::graph::semantics::random::{normal_pair, uniform};
+use super::{INTEGER_TRIES, elements_per_call, philox4x32_10, words_of_try};
+use crate::graph::semantics::random::{exponential, normal_pair, uniform};
 use crate::graph::{DType, Dist, Scalar};
 use multiversion::multiversion;
 
@@ -14,17 +14,26 @@ const CALLS: usize = 128;
 /// The words of a batch: plane `n` has the `n`-th word of each call.
 type Planes = [[u32; CALLS]; 4];
 
+/// A batch of calls and their words.
+struct Batch<'a> {
+    key: [u32; 5],
+    calls: &'a [u32; CALLS],
+    planes: &'a Planes,
+}
+
 /// Fills `out` with elements `first..first + n` of a stream. `key` is seed low, seed high, stream low, stream high,
-/// op; `range` is `low` and `span` of `Dist::Integer`. Blocks are aligned to their elements.
+/// op; `range` is `low` and `span` of `Dist::Integer`, `low` and `last` of `Dist::Wide`. Blocks are aligned to their
+/// elements.
 ///
 /// # Panics
-/// IR-7, for a dtype that the distribution does not have, or for integers without a range.
+/// IR-7, for a dtype that the distribution does not have, for integers without a range, or for a distribution with
+/// parameters.
 pub fn fill(
     dist: Dist,
     dtype: DType,
     key: [u32; 5],
     first: u32,
-    range: Option<(Scalar, u32)>,
+    range: Option<(Scalar, Scalar)>,
     out: &mut [u8],
     n: usize,
 ) {
@@ -42,12 +51,13 @@ pub fn fill(
             *slot = (call as u32).wrapping_add(i as u32);
         }
         generate(&mut planes, key, &calls);
+        let batch = Batch { key, calls: &calls, planes: &planes };
         let target = &mut out[done * width..(done + take) * width];
         if take == CALLS * per_call {
-            elements(dist, dtype, &planes, range, target);
+            elements(dist, dtype, &batch, range, target);
         } else {
             let all: &mut [u8] = bytemuck::cast_slice_mut(&mut scratch);
-            elements(dist, dtype, &planes, range, &mut all[..CALLS * per_call * width]);
+            elements(dist, dtype, &batch, range, &mut all[..CALLS * per_call * width]);
             target.copy_from_slice(&all[skip * width..(skip + take) * width]);
         }
         done += take;
@@ -58,7 +68,7 @@ pub fn fill(
 ///
 /// # Panics
 /// As [`fill`].
-pub fn at(dist: Dist, dtype: DType, key: [u32; 5], numbers: &[u32], range: Option<(Scalar, u32)>, out: &mut [u8]) {
+pub fn at(dist: Dist, dtype: DType, key: [u32; 5], numbers: &[u32], range: Option<(Scalar, Scalar)>, out: &mut [u8]) {
     let per_call = elements_per_call(dist, dtype);
     let width = dtype.bytes();
     let mut planes: Planes = [[0; CALLS]; 4];
@@ -71,7 +81,7 @@ pub fn at(dist: Dist, dtype: DType, key: [u32; 5], numbers: &[u32], range: Optio
         generate(&mut planes, key, &calls);
         let all: &mut [u8] = bytemuck::cast_slice_mut(&mut scratch);
         let all = &mut all[..CALLS * per_call as usize * width];
-        elements(dist, dtype, &planes, range, all);
+        elements(dist, dtype, &Batch { key, calls: &calls, planes: &planes }, range, all);
         for (i, (number, slot)) in numbers.iter().zip(out.chunks_mut(width)).enumerate() {
             let from = (i * per_call as usize + (number % per_call) as usize) * width;
             slot.copy_from_slice(&all[from..from + width]);
@@ -88,17 +98,20 @@ fn generate(planes: &mut Planes, key: [u32; 5], calls: &[u32; CALLS]) {
 }
 
 /// Makes the elements of a whole batch.
-fn elements(dist: Dist, dtype: DType, planes: &Planes, range: Option<(Scalar, u32)>, out: &mut [u8]) {
-    match (dist, dtype) {
-        (Dist::Uniform, DType::F32) => uniform_f32(planes, bytemuck::cast_slice_mut(out)),
-        (Dist::Uniform, DType::F64) => uniform_f64(planes, bytemuck::cast_slice_mut(out)),
-        (Dist::Normal, DType::F32) => normal_f32(planes, bytemuck::cast_slice_mut(out)),
-        (Dist::Normal, DType::F64) => normal_f64(planes, bytemuck::cast_slice_mut(out)),
-        (Dist::Integer, dtype) => {
-            let Some((low, span)) = range else { panic!("IR-7: random integers without their range") };
-            integers(dtype, planes, low, span, out);
+fn elements(dist: Dist, dtype: DType, batch: &Batch<'_>, range: Option<(Scalar, Scalar)>, out: &mut [u8]) {
+    let planes = batch.planes;
+    match (dist, dtype, range) {
+        (Dist::Uniform, DType::F32, _) => uniform_f32(planes, bytemuck::cast_slice_mut(out)),
+        (Dist::Uniform, DType::F64, _) => uniform_f64(planes, bytemuck::cast_slice_mut(out)),
+        (Dist::Normal, DType::F32, _) => normal_f32(planes, bytemuck::cast_slice_mut(out)),
+        (Dist::Normal, DType::F64, _) => normal_f64(planes, bytemuck::cast_slice_mut(out)),
+        (Dist::Exponential, DType::F32, _) => exponential_f32(planes, bytemuck::cast_slice_mut(out)),
+        (Dist::Exponential, DType::F64, _) => exponential_f64(planes, bytemuck::cast_slice_mut(out)),
+        (Dist::Integer, dtype, Some((low, span))) => integers(dtype, batch, low, span.bits() as u32, out),
+        (Dist::Wide, DType::I64, Some((low, last))) => {
+            wide_integers(batch, low.bits(), last.bits(), bytemuck::cast_slice_mut(out));
         }
-        (dist, dtype) => panic!("IR-7: {dist:?} of {dtype}"),
+        (dist, dtype, range) => panic!("IR-7: {dist:?} of {dtype}, in the range {range:?}"),
     }
 }
 
@@ -161,10 +174,53 @@ fn normal_f64(planes: &Planes, out: &mut [f64]) {
     }
 }
 
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn exponential_f32(planes: &Planes, out: &mut [f32]) {
+    let mut values = [[0f32; CALLS]; 4];
+    for (plane, values) in planes.iter().zip(&mut values) {
+        for (&word, value) in plane.iter().zip(values) {
+            *value = exponential(word);
+        }
+    }
+    interleave(&values, out);
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn exponential_f64(planes: &Planes, out: &mut [f64]) {
+    let (a, b) = (wide_words(planes, 0), wide_words(planes, 1));
+    for ((pair, &a), &b) in out.as_chunks_mut::<2>().0.iter_mut().zip(&a).zip(&b) {
+        *pair = [exponential(a), exponential(b)];
+    }
+}
+
+/// Integers from `low` on: all bits of a word up to those of `last`, drawn again where they are above it.
+fn wide_integers(batch: &Batch<'_>, low: u64, last: u64, out: &mut [u64]) {
+    let mask = u64::MAX.checked_shr(last.leading_zeros()).unwrap_or(0);
+    let (a, b) = (wide_words(batch.planes, 0), wide_words(batch.planes, 1));
+    for ((pair, at), &call) in out.as_chunks_mut::<2>().0.iter_mut().zip(0..).zip(batch.calls) {
+        for (slot, word, half) in [(0, a[at], 0), (1, b[at], 1)] {
+            let mut step = word & mask;
+            let element = call.wrapping_mul(2).wrapping_add(half);
+            for number in 1..=INTEGER_TRIES {
+                if step <= last {
+                    break;
+                }
+                let [high, low, ..] = words_of_try(batch.key, element, number);
+                step = (u64::from(high) << 32 | u64::from(low)) & mask;
+            }
+            pair[slot] = low.wrapping_add(step.min(last));
+        }
+    }
+}
+
 /// `low + mulhi(word, span)`; in `low..low + span`, so that wrapping sums are right.
-fn integers(dtype: DType, planes: &Planes, low: Scalar, span: u32, out: &mut [u8]) {
+fn integers(dtype: DType, batch: &Batch<'_>, low: Scalar, span: u32, out: &mut [u8]) {
     let mut steps = [[0u32; CALLS]; 4];
-    steps_of(planes, span, &mut steps);
+    if span == 0 {
+        steps = *batch.planes;
+    } else if steps_of(batch.planes, span, &mut steps) {
+        without_bias(batch, span, &mut steps);
+    }
     let mut in_order = [0u32; CALLS * 4];
     interleave(&steps, &mut in_order);
     let low_bits = low.cast(dtype).bits();
@@ -180,11 +236,38 @@ fn integers(dtype: DType, planes: &Planes, low: Scalar, span: u32, out: &mut [u8
     }
 }
 
+/// The high halves of the words' products with `span`; whether any low half is below it, so that a word may have to be
+/// drawn again.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
-fn steps_of(planes: &Planes, span: u32, steps: &mut Planes) {
+fn steps_of(planes: &Planes, span: u32, steps: &mut Planes) -> bool {
+    let mut least = u32::MAX;
     for (plane, steps) in planes.iter().zip(steps) {
         for (&word, step) in plane.iter().zip(steps) {
-            *step = ((word as u64 * span as u64) >> 32) as u32;
+            let product = word as u64 * span as u64;
+            *step = (product >> 32) as u32;
+            least = least.min(product as u32);
+        }
+    }
+    least < span
+}
+
+/// Draws again where the low half of a word's product with `span` is below `2^32 mod span`: each step has as many words
+/// then.
+fn without_bias(batch: &Batch<'_>, span: u32, steps: &mut Planes) {
+    let threshold = span.wrapping_neg() % span;
+    for (lane, (plane, steps)) in batch.planes.iter().zip(steps).enumerate() {
+        for ((&word, step), &call) in plane.iter().zip(steps).zip(batch.calls) {
+            let mut product = word as u64 * span as u64;
+            if product as u32 >= threshold {
+                continue;
+            }
+            let element = call.wrapping_mul(4).wrapping_add(lane as u32);
+            let mut number = 1;
+            while (product as u32) < threshold && number <= INTEGER_TRIES {
+                product = words_of_try(batch.key, element, number)[0] as u64 * span as u64;
+                number += 1;
+            }
+            *step = (product >> 32) as u32;
         }
     }
 }
@@ -195,7 +278,7 @@ mod tests {
 
     const KEY: [u32; 5] = [7, 8, 3, 4, 11];
 
-    fn values(dist: Dist, dtype: DType, first: u32, n: usize, range: Option<(Scalar, u32)>) -> Vec<Scalar> {
+    fn values(dist: Dist, dtype: DType, first: u32, n: usize, range: Option<(Scalar, Scalar)>) -> Vec<Scalar> {
         let mut out = crate::host_buffer::HostBuffer::zeroed(dtype, n);
         fill(dist, dtype, KEY, first, range, out.bytes_mut().expect("it is owned"), n);
         (0..n).map(|i| out.scalar(i)).collect()
@@ -212,8 +295,8 @@ mod tests {
             (Dist::Uniform, DType::F64, None),
             (Dist::Normal, DType::F32, None),
             (Dist::Normal, DType::F64, None),
-            (Dist::Integer, DType::I32, Some((Scalar::I32(-5), 11))),
-            (Dist::Integer, DType::I64, Some((Scalar::I64(1 << 40), 11))),
+            (Dist::Integer, DType::I32, Some((Scalar::I32(-5), Scalar::U32(11)))),
+            (Dist::Integer, DType::I64, Some((Scalar::I64(1 << 40), Scalar::U32(11)))),
         ];
         for (dist, dtype, range) in kinds {
             let whole = bits(&values(dist, dtype, 0, 1500, range));
@@ -241,7 +324,7 @@ mod tests {
         let wide = values(Dist::Uniform, DType::F64, 3, 1, None)[0].as_f64();
         let joined = (words[2] as u64) << 32 | words[3] as u64;
         assert_eq!(wide, (joined >> 11) as f64 / 9_007_199_254_740_992.0);
-        let integer = values(Dist::Integer, DType::I32, 6, 1, Some((Scalar::I32(-5), 11)))[0];
+        let integer = values(Dist::Integer, DType::I32, 6, 1, Some((Scalar::I32(-5), Scalar::U32(11))))[0];
         assert_eq!(integer.as_f64(), -5.0 + ((words[2] as u64 * 11) >> 32) as f64);
     }
 
@@ -288,13 +371,13 @@ mod tests {
 
     #[test]
     fn integers_fill_their_range_to_its_ends() {
-        let seen = values(Dist::Integer, DType::I32, 0, 10_000, Some((Scalar::I32(-3), 7)));
+        let seen = values(Dist::Integer, DType::I32, 0, 10_000, Some((Scalar::I32(-3), Scalar::U32(7))));
         let mut counts = [0; 7];
         for value in seen {
             counts[(value.as_f64() + 3.0) as usize] += 1;
         }
         assert!(counts.iter().all(|&c| (1250..1610).contains(&c)), "{counts:?}");
-        let whole = values(Dist::Integer, DType::I32, 0, 64, Some((Scalar::I32(i32::MIN), u32::MAX)));
+        let whole = values(Dist::Integer, DType::I32, 0, 64, Some((Scalar::I32(i32::MIN), Scalar::U32(u32::MAX))));
         assert!(whole.iter().any(|v| v.as_f64() > 0.0) && whole.iter().any(|v| v.as_f64() < 0.0));
     }
 }

@@ -183,8 +183,8 @@ impl<'k> Body<'k> {
             }
             InstOp::Check { index, extent, site, guard } => self.check(val, *index, *extent, *site, *guard),
             InstOp::Require { condition, site, guard } => return self.require(val, *condition, *site, *guard),
-            InstOp::Random { dist, key, element, run, range } => {
-                return self.random(&name, val, *dist, *key, *element, *run, *range);
+            InstOp::Random { dist, key, element, run, params } => {
+                return self.random(&name, val, *dist, *key, *element, *run, params);
             }
             // The form writes folds, and declares their components there.
             InstOp::Reduce { .. } | InstOp::Project(..) | InstOp::Scan { .. } => return,
@@ -352,26 +352,19 @@ impl<'k> Body<'k> {
     }
 
     #[allow(clippy::too_many_arguments)]
-    fn random(
-        &mut self,
-        name: &str,
-        val: Val,
-        dist: Dist,
-        key: u32,
-        element: Val,
-        run: Run,
-        range: Option<(Val, Val)>,
-    ) {
+    fn random(&mut self, name: &str, val: Val, dist: Dist, key: u32, element: Val, run: Run, params: &[Val]) {
         let dtype = self.kernel.inst(val).dtype;
         let width = self.lanes_of(val);
         let words: [String; 5] = std::array::from_fn(|word| self.parameter(key + word as u32));
         let of = element;
         let element = self.value(element, width);
-        let range = range.map(|(low, span)| (self.value(low, width), self.value(span, width)));
-        let flat = width == 4 && run == Run::Flat;
+        let of_params = params.first().map_or(dtype, |&param| self.kernel.inst(param).dtype);
+        let params: Vec<String> = params.iter().map(|&param| self.value(param, width)).collect();
+        let flat = width == 4 && run == Run::Flat && dist.parameters() == 0;
         let functions = &mut self.functions;
-        let mut draw =
-            |flat| random::wgsl(functions, dist, dtype, width, words.clone(), element.clone(), flat, range.clone());
+        let mut draw = |flat| {
+            random::wgsl(functions, dist, dtype, of_params, width, words.clone(), element.clone(), flat, &params)
+        };
         // In a full reduction, the inner index is a multiple of four at every step.
         let is_own =
             self.kernel.form == (Form::Reduce { inner_fast: true }) && matches!(self.kernel.inst(of).op, InstOp::Inner);

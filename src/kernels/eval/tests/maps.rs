@@ -262,17 +262,17 @@ fn random_numbers_belong_to_their_element_in_whatever_order_it_is_visited() {
     let last = b.number(n - 1);
     let (low, span) = (b.param(Scalar::I32(-2)), b.number(6));
     let flipped = b.index(IndexOp::Sub, last, flat);
-    let random = |dist, element, run, range| InstOp::Random { dist, key: first, element, run, range };
-    let x = b.push(random(Dist::Uniform, flat, Run::Flat, None), DType::F32, Level::Element);
-    let y = b.push(random(Dist::Normal, flipped, Run::Any, None), DType::F64, Level::Element);
-    let z = b.push(random(Dist::Integer, flat, Run::Flat, Some((low, span))), DType::I32, Level::Element);
+    let random = |dist, element, run, params| InstOp::Random { dist, key: first, element, run, params };
+    let x = b.push(random(Dist::Uniform, flat, Run::Flat, smallvec::smallvec![]), DType::F32, Level::Element);
+    let y = b.push(random(Dist::Normal, flipped, Run::Any, smallvec::smallvec![]), DType::F64, Level::Element);
+    let z = b.push(random(Dist::Integer, flat, Run::Flat, smallvec::smallvec![low, span]), DType::I32, Level::Element);
     b.store(straight, None, x, None);
     b.store(backwards, None, y, None);
     b.store(die, None, z, None);
     let outcome = b.run(2);
     let (up, down): (Vec<u32>, Vec<u32>) = ((0..n).collect(), (0..n).rev().collect());
     let mut expected = vec![0u64; n as usize];
-    let range = Some((Scalar::I32(-2), 6));
+    let range = Some((Scalar::I32(-2), Scalar::U32(6)));
     let cases = [
         (straight, Dist::Uniform, DType::F32, &up, None),
         (backwards, Dist::Normal, DType::F64, &down, None),

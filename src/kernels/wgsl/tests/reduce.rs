@@ -347,7 +347,7 @@ fn random_rows_that_begin_anywhere_hold_the_numbers_of_a_flat_map() {
     let (outer, inner) = (3u32, 1029u32);
     let draw = |build: &mut Build, element: Val| {
         let key = build.words(&[1, 2, 3, 4, 5]);
-        let op = InstOp::Random { dist: Dist::Uniform, key, element, run: Run::Flat, range: None };
+        let op = InstOp::Random { dist: Dist::Uniform, key, element, run: Run::Flat, params: smallvec::smallvec![] };
         build.inst(op, DType::F32)
     };
     let mut flat = Build::new(Form::Map);

@@ -14,7 +14,7 @@ use crate::error::{Flow, fail, fail_id};
 use crate::value::{Class, Data, Dims, StructArray, Tensor, Value};
 use crate::vm::Interp;
 use std::sync::Arc;
-use tidemill::Session;
+use tidemill::{RandomState, Session};
 
 /// The numbers that are drawn at a time in advance.
 const BATCH: usize = 1024;
@@ -71,10 +71,15 @@ struct State {
     batches: [(u64, u64); 4],
 }
 
+/// Puts a session's random numbers to a seed and a number of draws. A script's stream stays what it is.
+fn set(session: &Session, (seed, ops): (u64, u64)) {
+    session.set_random_state(RandomState { seed, ops, ..session.random_state() });
+}
+
 impl<T: tidemill::Element + Copy> Batch<T> {
     /// Draws another batch, and discards the rest of this one.
     fn draw(&mut self, session: &Session, normal: bool) -> Flow<()> {
-        self.ops = session.random_state().1;
+        self.ops = session.random_state().ops;
         self.left = session.draw(normal, BATCH)?;
         self.left.reverse();
         Ok(())
@@ -101,7 +106,7 @@ impl<T: tidemill::Element + Copy> Batch<T> {
     fn restore(&mut self, session: &Session, normal: bool, seed: u64, (ops, left): (u64, u64)) -> Flow<()> {
         self.left.clear();
         if left > 0 {
-            session.set_random_state((seed, ops));
+            set(session, (seed, ops));
             self.draw(session, normal)?;
             self.left.truncate(left as usize);
         }
@@ -234,7 +239,8 @@ fn state_call(env: &mut Env, name: &str, args: &[Value], nargout: usize) -> Flow
 
 /// Returns the state as a column of 32-bit words, two for each number.
 fn state(env: &mut Env) -> Value {
-    let session = env.session.random_state();
+    let RandomState { seed, ops, .. } = env.session.random_state();
+    let session = (seed, ops);
     let b = env.keep.of::<Batches>();
     let batches = [b.uniform.state(), b.normal.state(), b.uniform_single.state(), b.normal_single.state()];
     let pairs = std::iter::once(session).chain(batches);
@@ -261,7 +267,7 @@ fn seeded(seed: u64) -> State {
 
 fn reseed(env: &mut Env, seed: u64) {
     *env.keep.of::<Batches>() = Batches::default();
-    env.session.set_random_state((seed, 0));
+    set(&env.session, (seed, 0));
 }
 
 fn restore(env: &mut Env, state: State) -> Flow<()> {
@@ -271,7 +277,7 @@ fn restore(env: &mut Env, state: State) -> Flow<()> {
     b.normal.restore(session, true, seed, of[1])?;
     b.uniform_single.restore(session, false, seed, of[2])?;
     b.normal_single.restore(session, true, seed, of[3])?;
-    session.set_random_state(state.session);
+    set(session, state.session);
     Ok(())
 }
 
