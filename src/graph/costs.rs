@@ -176,9 +176,11 @@ mod tests {
     }
 
     #[test]
-    fn a_product_of_matrices_costs_as_much_as_its_products_and_sums() {
+    fn products_sorts_and_transforms_cost_as_much_as_their_steps() {
         assert_eq!(Cost::Product.operations(1.0, 100), 200.0);
         assert_eq!(Cost::Sort.operations(1.0, 1 << 25), 200.0);
+        // The usual count for a complex transform: 5 n log2(n).
+        assert_eq!(Cost::Transform.operations(1024.0, 1024), 51_200.0);
         assert_eq!(Op::Apply(ElementOp::Sqrt).facts().cost, Op::Apply(ElementOp::Div).facts().cost);
     }
 }

@@ -1,6 +1,7 @@
 //! Behaviour of the host beyond that of every backend (`device/conformance/`): uploads and readbacks without copies,
 //! long launches on threads of their own, and brief batches on the sender's thread.
 
+use super::order::Touched;
 use crate::config::{Config, DeviceChoice};
 use crate::contract::batch::*;
 use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
@@ -160,6 +161,15 @@ fn double(elements: u32, from: u64, to: u64) -> Command {
     let n = elements as u64;
     let launch = launch(Program::Kernel(Arc::new(doubling(false)), 1), elements, &[(true, false), (false, true)]);
     dispatch(launch, &[slot(from, n), slot(to, n)], None)
+}
+
+#[test]
+fn a_batch_that_may_raise_faults_does_not_run_beside_one_that_uses_their_memory() {
+    let program = Program::Kernel(Arc::new(doubling(false)), 1);
+    let launch = launch(program, 4, &[(true, false), (false, true)]);
+    let raises = Touched::by(&[dispatch(launch, &[slot(0, 4), slot(1, 4)], Some(slot(2, 1)))]);
+    let [reads, others] = [2, 3].map(|buffer| Touched::by(&[readback(buffer, 1)]));
+    assert!(raises.conflicts(&reads) && reads.conflicts(&raises) && !raises.conflicts(&others));
 }
 
 #[test]

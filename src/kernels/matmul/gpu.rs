@@ -243,18 +243,22 @@ mod tests {
     #[test]
     fn a_slice_whose_sums_are_added_in_memory_holds_the_bound() {
         let Some(gpu) = gpu() else { return };
-        let case = Case { transpose_a: true, ..case(5, 6, TERMS_MAX as usize + 70) };
-        let (a, b) = cases::operands(case, "tenths", 0.0, |x| x as f32 as f64);
-        // This split has one slice, like that of a product with enough tiles to fill a GPU.
-        let split = Split { slices: 1, terms: TERMS_MAX + 128 };
-        let segments = [1, 1, 1, 1];
-        let passes = passes_of(&case.library(DType::F32), Way::of(DType::F32, 5, 6, 1), split, &segments, 30).unwrap();
-        assert_eq!(passes.len(), 1);
         let single = |v: &[f64]| words(&v.iter().map(|&x| x as f32).collect::<Vec<_>>());
-        let after = gpu.passes(&passes, &segments, &[single(&a), single(&b), vec![9; 30], vec![7]]);
-        let got: Vec<f64> = floats(&after[2]).iter().map(|&x| x as f64).collect();
-        let worst = cases::worst(case, &a, &b, &got, f32::EPSILON as f64);
-        assert!(worst <= 1.0, "{worst} of the bound");
+        // As where so many tiles fill a GPU that the terms are not cut. The last sum has a term, or fills no run.
+        for way in [Way::of(DType::F32, 5, 6, 1), Way::Tiles(Tiling::OF_16)] {
+            for rest in [1, 70, TERMS_MAX as usize + 33] {
+                let case = Case { transpose_a: true, ..case(5, 6, TERMS_MAX as usize + rest) };
+                let (a, b) = cases::operands(case, "tenths", 0.0, |x| x as f32 as f64);
+                let split = Split { slices: 1, terms: 2 * TERMS_MAX + 128 };
+                let segments = [1, 1, 1, 1];
+                let passes = passes_of(&case.library(DType::F32), way, split, &segments, 30).unwrap();
+                assert_eq!(passes.len(), 1);
+                let after = gpu.passes(&passes, &segments, &[single(&a), single(&b), vec![9; 30], vec![7]]);
+                let got: Vec<f64> = floats(&after[2]).iter().map(|&x| x as f64).collect();
+                let worst = cases::worst(case, &a, &b, &got, f32::EPSILON as f64);
+                assert!(worst <= 1.0, "{way:?}, {rest} terms beside {TERMS_MAX}: {worst} of the bound");
+            }
+        }
     }
 
     #[test]

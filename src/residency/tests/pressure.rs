@@ -117,6 +117,29 @@ fn what_a_step_needs_is_not_evicted_for_the_same_step() {
 }
 
 #[test]
+fn an_input_that_was_there_before_its_step_is_not_evicted_for_the_output() {
+    // Input and output take 768 bytes each of 1,024: nothing else is there that could leave.
+    let mut gpu = device(1, DeviceKind::Gpu, 1 << 10, 20);
+    gpu.memory_bytes = 4 << 10;
+    let mut world = World::new(vec![device(0, DeviceKind::Host, 1 << 30, 31), gpu]);
+    let mut plan = Builder::new(1, 1);
+    let output = plan.output(1, 150);
+    plan.map(150, &[], &[output]);
+    world.feed(plan.done());
+    world.settle();
+    let mut plan = Builder::new(2, 1);
+    let input = plan.input(1, 150, None, false);
+    let output = plan.output(2, 150);
+    plan.map(150, &[input], &[output]);
+    plan.read_back(2);
+    world.feed(plan.done());
+    world.settle();
+    assert_eq!(world.data(2), vec![2; 150]);
+    let totals = world.state.totals();
+    assert_eq!((totals.evictions, totals.beyond_budget), (0, 1), "{totals:?}");
+}
+
+#[test]
 fn a_segment_that_is_written_again_after_its_eviction_is_evicted_anew() {
     let mut world = World::with_gpu(8 << 10, 8);
     let elements = 16 << 10;
