@@ -42,7 +42,7 @@ impl Session {
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
     /// # let s = rt.session("choices").seed(1).open();
     /// let throws = s.choice(6, [1000, 2]) + 1u32;
-    /// assert_eq!(throws.max(..).item_blocking::<u32>()?, 6);
+    /// assert_eq!(throws.max_over(..).gather_blocking::<u32>()?[0], 6);
     /// # rt.shutdown_blocking()?;
     /// # Ok::<(), tidemill::Error>(())
     /// ```

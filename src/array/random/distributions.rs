@@ -57,7 +57,7 @@ impl Session {
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
     /// # let s = rt.session("draws").seed(1).open();
     /// let waits = s.exponential::<f32>(3.0, 100_000);
-    /// assert!((waits.mean(..).item_blocking::<f32>()? - 3.0).abs() < 0.05);
+    /// assert!((waits.mean(..).gather_blocking::<f32>()?[0] - 3.0).abs() < 0.05);
     /// # rt.shutdown_blocking()?;
     /// # Ok::<(), tidemill::Error>(())
     /// ```
@@ -113,7 +113,7 @@ impl Session {
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
     /// # let s = rt.session("draws").seed(1).open();
     /// let rates = s.beta::<f64>(2.0, 6.0, 100_000);
-    /// assert!((rates.mean(..).item_blocking::<f64>()? - 0.25).abs() < 0.01);
+    /// assert!((rates.mean(..).gather_blocking::<f64>()?[0] - 0.25).abs() < 0.01);
     /// # rt.shutdown_blocking()?;
     /// # Ok::<(), tidemill::Error>(())
     /// ```
@@ -172,7 +172,7 @@ impl Session {
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
     /// # let s = rt.session("draws").seed(1).open();
     /// let heads = s.binomial::<f64>(100, 0.5, 100_000);
-    /// assert!((heads.mean(..).item_blocking::<f64>()? - 50.0).abs() < 0.1);
+    /// assert!((heads.mean(..).gather_blocking::<f64>()?[0] - 50.0).abs() < 0.1);
     /// # rt.shutdown_blocking()?;
     /// # Ok::<(), tidemill::Error>(())
     /// ```
@@ -201,7 +201,7 @@ impl Session {
     /// # let rt = tidemill::Runtime::builder().device("host").start_blocking()?;
     /// # let s = rt.session("draws").seed(1).open();
     /// let rains = s.bernoulli::<f32>(0.3, 100_000);
-    /// let days = rains.count_nonzero(..).item_blocking::<u32>()?;
+    /// let days = rains.count_nonzero(..).gather_blocking::<u32>()?[0];
     /// assert!((29_000..31_000).contains(&days));
     /// # rt.shutdown_blocking()?;
     /// # Ok::<(), tidemill::Error>(())
