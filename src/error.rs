@@ -57,6 +57,9 @@ pub enum ErrorKind {
     WouldBlock,
     /// Reading or writing a file failed.
     Io,
+    /// A file that was read, but whose contents break the rules of its format: it is damaged, cut short, or of another
+    /// format.
+    Format,
     /// The work needs something that this build or device lacks.
     Unsupported,
     /// A worker panicked or an invariant broke: a bug in Tidemill.

@@ -2,11 +2,12 @@
 //! only compute need nothing of it.
 //!
 //! A front end runs a user's program step by step, records arrays meanwhile, and keeps small or finished arrays in its
-//! own memory. For that it needs five things beside the rest of this crate:
+//! own memory. For that it needs six things beside the rest of this crate:
 //!
 //! | to | see |
 //! |---|---|
 //! | record without an error, and without blocking a thread, where there is no room | [`unheld`], [`is_wait_due`], [`take_wait`], [`caught_up`] |
+//! | refuse to wait where that would hold an executor | [`may_block`] |
 //! | share the host's memory budget with the runtime | [`host_claims`] |
 //! | spread its own work over as many threads as the runtime does | [`cores`] |
 //! | multiply matrices in its own memory, to the same bits as the runtime | [`product`] |
@@ -15,8 +16,8 @@
 pub use crate::claims::HostClaims;
 pub use crate::threads::{cores, is_wait_due, take_wait, unheld};
 
-use crate::Session;
 use crate::kernels::matmul;
+use crate::{Result, Session};
 use std::sync::Arc;
 
 /// Waits until the runtime has nearly caught up with what this session has recorded. A program that runs step by step
@@ -25,6 +26,14 @@ use std::sync::Arc;
 pub fn caught_up(session: &Session) -> impl Future<Output = ()> + Send + use<> {
     let session = session.clone();
     async move { session.caught_up().await }
+}
+
+/// Whether this thread may wait. `what` names what would be waited for, for the error's message.
+///
+/// # Errors
+/// `ErrorKind::WouldBlock` where the thread is polling futures, and on the runtime's own threads.
+pub fn may_block(what: &str) -> Result<()> {
+    crate::array::may_block(what)
 }
 
 /// The bytes of host memory that all front ends of this session's runtime have claimed.

@@ -2,13 +2,16 @@
 //!
 //! Two models on the same data: a logistic regression with stochastic gradient descent, and a network of one hidden
 //! layer with Adam. A step is array code: a batch is taken by index, the loss is recorded, its gradients are recorded
-//! after it, and the parameters are overwritten. Nothing is awaited within an epoch.
+//! after it, and the parameters are overwritten. Nothing is awaited within an epoch. In the end, the weights are saved
+//! and the losses are drawn. `--load` begins with saved weights.
 
+mod curve;
 mod model;
 
 use clap::Parser;
+use indicatif::{ProgressBar, ProgressStyle};
 use model::{Digits, Model, Optimiser};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tidemill::{Result, Runtime};
 
 /// Learn to read handwritten digits
@@ -20,6 +23,13 @@ struct Arguments {
     /// Digits in a batch
     #[arg(long, default_value_t = 50)]
     batch: usize,
+    /// Folder for the weights (logistic.safetensors, network.safetensors) and the losses (loss.png); made if it is
+    /// missing
+    #[arg(long, value_name = "DIR")]
+    save: Option<PathBuf>,
+    /// Folder of weights to begin with, as --save wrote them
+    #[arg(long, value_name = "DIR")]
+    load: Option<PathBuf>,
     /// auto, host, gpu or gpu:N
     #[arg(long, default_value = "auto")]
     device: String,
@@ -33,17 +43,42 @@ async fn main() -> Result<()> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/data/digits.csv");
     let (seen, unseen) = Digits::read(&s, &path, 1500)?;
     let models = [
-        ("logistic regression, SGD", Model::logistic(&s), Optimiser::sgd(0.2)),
-        ("network of 64-32-10, Adam", Model::network(&s, 32), Optimiser::adam(0.005)),
+        ("logistic", "logistic regression, SGD", Model::logistic(&s), Optimiser::sgd(0.2)),
+        ("network", "network of 64-32-10, Adam", Model::network(&s, 32), Optimiser::adam(0.005)),
     ];
-    for (name, mut model, mut optimiser) in models {
+    let mut curves = Vec::new();
+    for (file, name, mut model, mut optimiser) in models {
         println!("{name}");
+        if let Some(folder) = &arguments.load {
+            model.load(&s, &folder.join(file).with_extension("safetensors")).await?;
+        }
+        let bar = progress_bar(arguments.epochs);
+        let mut losses = Vec::new();
         for epoch in 1..=arguments.epochs {
             let loss = model.learn(&s, &mut optimiser, &seen, arguments.batch)?;
             let (loss, right) = tokio::try_join!(loss.item::<f32>(), model.accuracy(&unseen)?.item::<f64>())?;
-            let bar = "#".repeat((f64::from(loss) * 20.0).min(60.0) as usize);
-            println!("epoch {epoch:>3}  loss {loss:.4}  unseen digits right {:5.1} %  {bar}", right * 100.0);
+            losses.push(loss);
+            let line = format!("epoch {epoch:>3}  loss {loss:.4}  unseen digits right {:5.1} %", right * 100.0);
+            bar.suspend(|| println!("{line}"));
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        curves.push((name, losses));
+        if let Some(folder) = &arguments.save {
+            std::fs::create_dir_all(folder)?;
+            model.save(&folder.join(file).with_extension("safetensors")).await?;
         }
     }
+    if let Some(folder) = &arguments.save {
+        curve::draw(&folder.join("loss.png"), &curves)?;
+    }
     runtime.shutdown().await
+}
+
+fn progress_bar(epochs: usize) -> ProgressBar {
+    let bar = ProgressBar::new(epochs as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} epochs, {eta} left") {
+        bar.set_style(style);
+    }
+    bar
 }

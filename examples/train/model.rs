@@ -1,7 +1,8 @@
 //! Two classifiers of digits, and two optimisers.
 
 use std::path::Path;
-use tidemill::{Array, Error, ErrorKind, Result, Session};
+use tidemill::{Array, DType, Error, ErrorKind, Result, Session};
+use tidemill_files::{Tensor, safetensors};
 
 /// Pixels of a digit.
 const PIXELS: usize = 64;
@@ -18,6 +19,8 @@ pub struct Digits {
 /// A classifier: its parameters, and the function that computes scores from parameters and images.
 pub struct Model {
     parameters: Vec<Array>,
+    /// The parameters' names in a file. Biases are vectors there.
+    names: &'static [&'static str],
     scores: fn(&[Array], &Array) -> Array,
 }
 
@@ -68,7 +71,7 @@ impl Model {
     /// The scores of a digit are weighted sums of its pixels.
     pub fn logistic(s: &Session) -> Model {
         let parameters = vec![s.zeros::<f32>([CLASSES, PIXELS]), s.zeros::<f32>([CLASSES, 1])];
-        Model { parameters, scores: |p, images| p[0].matmul(images) + &p[1] }
+        Model { parameters, names: &["weights", "biases"], scores: |p, images| p[0].matmul(images) + &p[1] }
     }
 
     /// A network with one hidden layer: `hidden` values, each the `tanh` of a weighted sum of the pixels, feed the
@@ -77,7 +80,44 @@ impl Model {
         let weights = |to: usize, from: usize| s.randn::<f32>([to, from]) / (from as f64).sqrt();
         let biases = |to: usize| s.zeros::<f32>([to, 1]);
         let parameters = vec![weights(hidden, PIXELS), biases(hidden), weights(CLASSES, hidden), biases(CLASSES)];
-        Model { parameters, scores: |p, images| p[2].matmul(&(p[0].matmul(images) + &p[1]).tanh()) + &p[3] }
+        let names = &["hidden.weights", "hidden.biases", "scores.weights", "scores.biases"];
+        let scores = |p: &[Array], images: &Array| p[2].matmul(&(p[0].matmul(images) + &p[1]).tanh()) + &p[3];
+        Model { parameters, names, scores }
+    }
+
+    /// Writes the parameters to a `safetensors` file, which other programs read, too.
+    ///
+    /// # Errors
+    /// What happened to their computation; the error of writing the file.
+    pub async fn save(&self, path: &Path) -> Result<()> {
+        let tensors = self.names.iter().zip(&self.parameters).map(|(name, parameter)| {
+            let is_vector = name.ends_with("biases");
+            (*name, if is_vector { Tensor::vector(parameter) } else { Tensor::from(parameter) })
+        });
+        safetensors::write(path, tensors).await
+    }
+
+    /// Takes the parameters of a file that `save` wrote for such a model.
+    ///
+    /// # Errors
+    /// The error of reading the file; `ErrorKind::Argument` for a parameter that is missing there, `ErrorKind::Shape`
+    /// and `ErrorKind::DType` for one of another model. The model is as before then.
+    pub async fn load(&mut self, s: &Session, path: &Path) -> Result<()> {
+        let file = safetensors::open(path).await?;
+        let mut loaded = Vec::new();
+        for (name, own) in self.names.iter().zip(&self.parameters) {
+            let parameter = file.read(s, name).await?.real()?;
+            let (shape, dtype) = (parameter.shape()?, parameter.dtype()?);
+            if shape != own.shape()? || dtype != DType::F32 {
+                let kind = if dtype == DType::F32 { ErrorKind::Shape } else { ErrorKind::DType };
+                let own = own.shape()?;
+                let what = format!("{}: {name} is {shape} {dtype}, and the model's is {own} f32", path.display());
+                return Err(Error::new(kind, what));
+            }
+            loaded.push(parameter);
+        }
+        self.parameters = loaded;
+        Ok(())
     }
 
     /// Trains once on all digits in a random order and returns the mean loss of the batches, which is not computed yet.

@@ -146,23 +146,6 @@ impl Session {
         source(self.home(), HostBuffer::from_slice(&[value]), Shape::scalar(), "scalar", Location::caller())
     }
 
-    /// An array with the elements of an `ndarray`.
-    ///
-    /// # Errors
-    /// `ErrorKind::TooLarge` for more elements than an array may have, `ErrorKind::Rank` for more dimensions.
-    #[cfg(feature = "ndarray")]
-    #[track_caller]
-    pub fn from_ndarray<T, S, D>(&self, array: &ndarray::ArrayBase<S, D>) -> Result<Array>
-    where
-        T: Element,
-        S: ndarray::Data<Elem = T>,
-        D: ndarray::Dimension,
-    {
-        // The transposed array's logical order is this array's column-major order.
-        let data: Vec<T> = array.t().iter().copied().collect();
-        self.from_vec(data, array.shape())
-    }
-
     /// Memory that the program fills, and that becomes an array without another copy. If the runtime's device is a GPU,
     /// it is memory that the GPU reads, as long as there is some.
     ///

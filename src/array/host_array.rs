@@ -340,16 +340,6 @@ mod with_serde {
     }
 }
 
-#[cfg(feature = "ndarray")]
-impl<T: Element> HostArray<T> {
-    /// The elements as an `ndarray` array, copied.
-    pub fn to_ndarray(&self) -> ndarray::ArrayD<T> {
-        use ndarray::ShapeBuilder;
-        ndarray::ArrayD::from_shape_vec(ndarray::IxDyn(self.shape.dims()).f(), self.as_slice().to_vec())
-            .expect("HOSTARRAY-1: the shape and the length agree")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -390,16 +380,5 @@ mod tests {
         assert_eq!(text, r#"{"shape":[2,2],"data":[1,2,3,4]}"#);
         assert_eq!(serde_json::from_str::<HostArray<i32>>(&text).unwrap(), a);
         assert!(serde_json::from_str::<HostArray<i32>>(r#"{"shape":[2,2],"data":[1]}"#).is_err());
-    }
-
-    #[cfg(feature = "ndarray")]
-    #[test]
-    fn ndarray_sees_the_same_elements_at_the_same_places() {
-        let there = host(vec![1, 2, 3, 4, 5, 6], &[2, 3]).to_ndarray();
-        assert_eq!((there[[0, 1]], there[[1, 2]]), (3, 6));
-        let ring = crate::array::fake::FakeRing::new(crate::config::Config::default());
-        let row_major = ndarray::arr2(&[[1, 2, 3], [4, 5, 6]]);
-        let back = ring.session("ndarray").from_ndarray(&row_major).unwrap().gather::<i32>();
-        assert_eq!(futures::executor::block_on(back).unwrap()[[1, 0]], 4);
     }
 }

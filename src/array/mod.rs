@@ -26,6 +26,8 @@ mod index;
 mod layout;
 mod linear;
 mod link;
+#[cfg(feature = "ndarray")]
+mod neighbours;
 mod operand;
 mod operators;
 mod pending;
@@ -65,6 +67,7 @@ pub use handle::{Array, ArrayState};
 pub use host_array::{HostAny, HostArray, MappedView};
 pub use linear::{MatrixNorm, einsum};
 pub use operand::Operand;
+pub(crate) use pending::may_block;
 pub use random_key::RandomState;
 pub use runtime::{DEVICE_VARIABLE, IntoDevice, Runtime, RuntimeBuilder};
 pub use session::{Session, SessionBuilder};
