@@ -6,7 +6,7 @@
 //! kink: a price depends smoothly on the parameters.
 
 use crate::heston::{Market, Parameters, Quote};
-use tidemill::{Array, Result, Session, cat};
+use tidemill::{Array, RandomState, Result, Session, cat};
 
 /// The least variance: its square root has a derivative there.
 const VARIANCE_MIN: f64 = 1e-6;
@@ -31,7 +31,7 @@ pub struct Calibration {
     groups: Vec<(f64, [Array; 3])>,
     quotes: usize,
     /// Where random numbers begin: each pricing draws the same ones, so that the loss is a function.
-    random: (u64, u64),
+    random: RandomState,
     /// The parameters as numbers without bounds: logarithms, and the inverse hyperbolic tangent of the correlation.
     unbounded: Array,
     adam: Adam,
