@@ -59,6 +59,11 @@ impl Home {
         if tape.nodes >= self.nodes_max_now() { self.cut(tape, CutReason::NodeLimit) } else { TakenOut::default() }
     }
 
+    /// Called when a watch begins or ends, which changes how many ops the tape holds: the next op finds out.
+    pub(super) fn count_room_again(&self) {
+        self.tape.lock().nodes_allowed = 0;
+    }
+
     /// Ops that the tape holds now before it is cut. A watch holds handles of the values that its gradients may read: a cut
     /// would compute and store all of them, and once the watch is dropped most are needed no more. So a tape takes more
     /// while there is a watch.

@@ -453,7 +453,7 @@ pub struct Node {
     pub pin: Option<DeviceId>,
     /// The place where the program recorded the node.
     pub at: Site,
-    /// The block that it belongs to: consecutive nodes with the same number are best one kernel, and nothing in between
-    /// them is visible. 0 for a node of no block.
+    /// The number of the block to which the node belongs, 0 for none. Consecutive nodes of one block should be one kernel:
+    /// few of their values, if any but the last ones, are read outside of it.
     pub block: u32,
 }

@@ -11,7 +11,7 @@ use crate::graph::{Meta, Node};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
-/// Most nodes of a block: twice the most of a loop's body (`loops`), since a block is no loop that a driver may unroll.
+/// Most nodes of a block. It is twice the most of a loop's body (`loops`): a driver may unroll a loop, but not a block.
 const BLOCK_NODES_MAX: usize = 512;
 /// The most values of a block that are visible outside: a kernel holds each of them in a register until its end.
 const OUTPUTS_MAX: usize = 16;

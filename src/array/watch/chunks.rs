@@ -7,7 +7,8 @@
 //!
 //! In: the steps of a watch, one of its loops, what arrived at values of the loop. Out: what arrives at the values that the
 //! loop reads. Must hold: CHUNK-1: a turn that is recorded again has the bits of the first time. CHUNK-2: of the first pass,
-//! only values that are carried into a chunk, or into the first one of a group of chunks, are read: O(sqrt(turns)) of them.
+//! only values that are carried into a chunk, or into the first one of a group of chunks, are read, O(sqrt(turns)) of them, and
+//! arrays that the turns read and that do not depend on what is watched.
 //! CHUNK-3: what arrives at a value from before the loop is added over the turns in the loop's shape, from the last turn to
 //! the first, and summed once.
 
@@ -18,7 +19,6 @@ use crate::array::handle::Array;
 use crate::array::record::{Input, node};
 use crate::array::recorder::Recorder;
 use crate::error::Result;
-use crate::graph::Meta;
 use crate::graph::table::Expr;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -30,6 +30,8 @@ const CHUNK_OPS_MAX: usize = 448;
 const CHUNK_TURNS_MIN: usize = 3;
 /// Chunks from which on they are grouped: of a group, only the values at its beginning are kept of the first pass.
 const CHUNKS_APART_MAX: usize = 40;
+/// Most turns at the beginning of a loop that are left out.
+const SKIPPED_MAX: usize = 8;
 /// Longest chain of ops before the loop that is recorded again where no handle of its value is kept.
 const CHAIN_MAX: usize = 32;
 
@@ -42,31 +44,32 @@ struct Walk<'a> {
     /// All steps of the watch, by number.
     all: &'a [Step],
     turns: &'a Turns,
-    /// The values from before the loop that turns read.
+    /// The values from before the loop that turns read, and those of which these were recorded again.
     outside: Values,
-    /// The carried values to which cotangents pass, by their places.
-    passing: Vec<bool>,
 }
 
-/// Pulls the cotangents that arrived at values of a loop to what the loop reads. Returns false, having recorded nothing of
-/// the backward pass, where the loop cannot be pulled in chunks.
+/// Pulls the cotangents that arrived at values of a loop to what the loop reads, from the last turn at which one arrived.
+/// Returns false, having pulled nothing, where the loop cannot be pulled in chunks.
 pub(super) fn pull(steps: &Steps, all: &[Step], turns: &Turns, arrived: &mut FxHashMap<u32, Array>) -> Result<bool> {
-    let Some(per_turn) = ops_of_a_turn(all, turns).filter(|ops| CHUNK_TURNS_MIN * ops <= CHUNK_OPS_MAX) else {
-        return Ok(false);
-    };
-    let (passing, sums) = reached(all, turns, arrived);
-    let Some(sums) = sums else { return Ok(false) };
-    let chunks = Chunks::of(turns.turns, CHUNK_OPS_MAX / per_turn);
-    let starts = chunks.groups().map(|group| chunks.begin(*group.last().unwrap_or(&0)));
-    let has_state = |turn: usize| turns.carried_into(turn).all(|step| all[step].value.is_some());
-    if !starts.clone().all(has_state) {
+    let per_turn = ops_of_a_turn(all, turns);
+    let Some(last) = arrived.keys().filter_map(|step| turns.turn_of(*step as usize)).max() else { return Ok(false) };
+    if CHUNK_TURNS_MIN * per_turn > CHUNK_OPS_MAX {
         return Ok(false);
     }
-    let mut walk = Walk { steps, all, turns, outside: Values::default(), passing };
+    // The first turns of a loop, whose values a watch does not keep yet, are left to the ordinary way.
+    let has_state = |turn: &usize| turns.carried_into(*turn).all(|step| all[step].value.is_some());
+    let Some(skipped) = (0..=last).take(SKIPPED_MAX).find(has_state) else { return Ok(false) };
+    let turns = &Turns { first: turns.begin(skipped), turns: last + 1 - skipped, ..turns.clone() };
+    let chunks = Chunks::of(turns.turns, CHUNK_OPS_MAX / per_turn);
+    let has_state = |turn: usize| turns.carried_into(turn).all(|step| all[step].value.is_some());
+    if !chunks.groups().map(|group| chunks.begin(*group.last().unwrap_or(&0))).all(has_state) {
+        return Ok(false);
+    }
+    let mut walk = Walk { steps, all, turns, outside: Values::default() };
     if !walk.find_outside()? {
         return Ok(false);
     }
-    walk.pull(&chunks, sums, arrived)?;
+    walk.pull(&chunks, arrived)?;
     Ok(true)
 }
 
@@ -79,7 +82,8 @@ struct Chunks {
 }
 
 impl Chunks {
-    /// Chunks of at most `most` turns: of as many that the earliest chunk is short.
+    /// Chunks of at most `most` turns, and of at least three quarters of that: the length of which the turns are nearly a
+    /// multiple, so that the earliest chunk is short.
     fn of(turns: usize, most: usize) -> Chunks {
         let most = most.clamp(1, turns);
         let least = (most - most / 4).max(1);
@@ -110,11 +114,11 @@ impl Chunks {
     }
 }
 
-/// About how many ops a turn and its backward pass take; `None` where a derivative passes through an op that has none.
-fn ops_of_a_turn(all: &[Step], turns: &Turns) -> Option<usize> {
+/// About how many ops a turn and its backward pass take.
+fn ops_of_a_turn(all: &[Step], turns: &Turns) -> usize {
     let mut ops = turns.period;
     for step in all[turns.first..turns.begin(1)].iter().filter(|step| !step.is_aside) {
-        let Made::Op(op) = &step.made else { return None };
+        let Made::Op(op) = &step.made else { continue };
         for (slot, part) in op.partials().iter().enumerate() {
             let is_followed = matches!(step.args.get(slot), Some(Source::Step(_)));
             if is_followed && op.passes_to(slot) {
@@ -122,7 +126,7 @@ fn ops_of_a_turn(all: &[Step], turns: &Turns) -> Option<usize> {
             }
         }
     }
-    Some(ops)
+    ops
 }
 
 fn ops_in(part: &Expr) -> usize {
@@ -130,43 +134,6 @@ fn ops_in(part: &Expr) -> usize {
         Expr::Arg(_) | Expr::Out | Expr::Constant(_) => 0,
         Expr::Apply(_, parts) => 1 + parts.iter().map(ops_in).sum::<usize>(),
     }
-}
-
-/// The carried values that cotangents reach, and for each value from before the loop that they reach the dtype and shape in
-/// which they are added; `None` for the latter where these differ.
-fn reached(all: &[Step], turns: &Turns, arrived: &FxHashMap<u32, Array>) -> (Vec<bool>, Option<BTreeMap<usize, Meta>>) {
-    let period = turns.period;
-    let place_of = |step: usize| (step - turns.first) % period;
-    // Places of a turn that are reached, by readers in the same turn, in the next one or behind the loop.
-    let mut places = vec![false; period];
-    for &step in arrived.keys().filter(|step| turns.range().contains(&(**step as usize))) {
-        places[place_of(step as usize)] = true;
-    }
-    let mut sums: BTreeMap<usize, Meta> = BTreeMap::new();
-    let mut agree = true;
-    loop {
-        let before = places.clone();
-        for place in (0..period).rev().filter(|place| before[*place]) {
-            // The second turn, whose arguments lie in the loop or before it.
-            let at = turns.begin(1) + place;
-            let Made::Op(op) = &all[at].made else { continue };
-            for (_, source) in all[at].args.iter().enumerate().filter(|(slot, _)| op.passes_to(*slot)) {
-                let Source::Step(from) = *source else { continue };
-                match turns.is_outside(from as usize) {
-                    true => {
-                        let meta = sums.entry(from as usize).or_insert_with(|| all[at].meta.clone());
-                        agree &= *meta == all[at].meta;
-                    }
-                    false => places[place_of(from as usize)] = true,
-                }
-            }
-        }
-        if places == before {
-            break;
-        }
-    }
-    let passing = turns.carried.iter().map(|&place| places[place] && all[turns.first + place].meta.dtype.is_float());
-    (passing.collect(), agree.then_some(sums))
 }
 
 impl Walk<'_> {
@@ -184,41 +151,42 @@ impl Walk<'_> {
         let outside: FxHashSet<usize> = sources.filter(|from| self.turns.is_outside(*from)).collect();
         let mut outside: Vec<usize> = outside.into_iter().collect();
         outside.sort_unstable();
-        if !outside.iter().all(|&step| self.can_be_named(step, CHAIN_MAX)) {
-            return Ok(false);
-        }
         for step in outside {
-            let array = self.named(step)?;
-            self.outside.insert(step, array);
+            if !self.name(step, CHAIN_MAX)? {
+                return Ok(false);
+            }
         }
         Ok(true)
     }
 
-    /// Whether a value from before the loop has a handle, or can be recorded again.
-    fn can_be_named(&self, number: usize, chain: usize) -> bool {
-        let step = &self.all[number];
-        step.value.is_some()
-            || chain > 0
-                && step.is_elementwise()
-                && step.args.iter().all(|source| match source {
-                    Source::Step(from) | Source::Aside(from) => self.can_be_named(*from as usize, chain - 1),
-                    Source::Read(_) | Source::Number(_) => true,
-                    Source::Unread(_) => false,
-                })
-    }
-
-    fn named(&self, number: usize) -> Result<Array> {
-        let step = &self.all[number];
-        if let Some(value) = &step.value {
-            return Ok(value.clone());
+    /// Puts a value from before the loop into `outside`: its handle, or what it is recorded again as, by a chain of at most
+    /// `chain` ops. Returns false where neither can be had.
+    fn name(&mut self, number: usize, chain: usize) -> Result<bool> {
+        if self.outside.contains_key(&number) {
+            return Ok(true);
         }
-        let mut values = Values::default();
+        let all = self.all;
+        let step = &all[number];
+        if let Some(value) = &step.value {
+            self.outside.insert(number, value.clone());
+            return Ok(true);
+        }
+        if chain == 0 || step.is_pinned || !step.is_elementwise() {
+            return Ok(false);
+        }
         for source in &step.args {
-            if let Source::Step(from) | Source::Aside(from) = *source {
-                values.insert(from as usize, self.named(from as usize)?);
+            let is_named = match source {
+                Source::Step(from) | Source::Aside(from) => self.name(*from as usize, chain - 1)?,
+                Source::Read(_) | Source::Number(_) => true,
+                Source::Unread(_) => false,
+            };
+            if !is_named {
+                return Ok(false);
             }
         }
-        self.again(step, &values)
+        let array = self.again(step, &Values::default())?;
+        self.outside.insert(number, array);
+        Ok(true)
     }
 
     /// Records the op of a step again, on these values.
@@ -257,23 +225,13 @@ impl Walk<'_> {
         Ok(values)
     }
 
-    fn pull(&self, chunks: &Chunks, sums: BTreeMap<usize, Meta>, arrived: &mut FxHashMap<u32, Array>) -> Result<()> {
-        let last = &self.all[self.turns.begin(self.turns.turns) - 1];
-        let r = self.recorder(last);
+    fn pull(&self, chunks: &Chunks, arrived: &mut FxHashMap<u32, Array>) -> Result<()> {
         let mut totals: BTreeMap<usize, Array> = BTreeMap::new();
-        for (step, meta) in sums {
-            totals.insert(step, r.zeros(meta)?);
-        }
-        // What arrived at the values that leave the last turn. Each chunk begins with one cotangent for each carried value
-        // that any reaches, so that chunks have one structure.
-        let mut above = Values::default();
-        for (step, passes) in self.turns.carried_into(self.turns.turns).zip(&self.passing) {
-            let cotangent = arrived.remove(&(step as u32));
-            if *passes {
-                let cotangent = cotangent.map_or_else(|| r.zeros(self.all[step].meta.clone()), Ok)?;
-                above.insert(step, cotangent);
-            }
-        }
+        // What arrived at the values that leave the last turn. A carried value at which nothing arrived has no cotangent,
+        // rather than zeros: a zero times an infinite derivative would be NaN.
+        let leaving = self.turns.carried_into(self.turns.turns);
+        let mut above: Values =
+            leaving.filter_map(|step| arrived.remove(&(step as u32)).map(|cotangent| (step, cotangent))).collect();
         let home = self.steps.home.clone();
         for group in chunks.groups() {
             // The carried values at the beginnings of the group's chunks, the earliest chunk first.
@@ -294,14 +252,14 @@ impl Walk<'_> {
                 above = self.backward(turns, values, above, &mut totals, arrived)?;
             }
         }
-        let is_known = |step: usize| self.steps.find(step as u32).is_some();
-        for (step, cotangent) in above.into_iter().filter(|(step, _)| is_known(*step)) {
+        let mut above: Vec<(usize, Array)> = above.into_iter().collect();
+        above.sort_unstable_by_key(|(step, _)| std::cmp::Reverse(*step));
+        for (step, cotangent) in above {
             self.steps.add(arrived, step as u32, cotangent)?;
         }
-        for (step, total) in totals.into_iter().rev().filter(|(step, _)| is_known(*step)) {
-            let meta = &self.all[step].meta;
-            let share = r.cast(&r.sum_to(&total, &meta.shape)?, meta.dtype)?;
-            self.steps.add(arrived, step as u32, share)?;
+        for (step, total) in totals.into_iter().rev() {
+            let r = self.recorder(&self.all[step]);
+            self.steps.add(arrived, step as u32, r.sum_to(&total, &self.all[step].meta.shape)?)?;
         }
         Ok(())
     }
@@ -332,6 +290,11 @@ impl Walk<'_> {
             for (slot, share) in shares {
                 let Source::Step(from) = step.args[slot] else { continue };
                 if self.turns.is_outside(from as usize) {
+                    let of = &self.all[from as usize];
+                    if !of.meta.dtype.is_float() {
+                        return Err(of.undefined());
+                    }
+                    let share = r.cast(&share, of.meta.dtype)?;
                     let total = r.added(totals.remove(&(from as usize)), share)?;
                     totals.insert(from as usize, total);
                 } else {
@@ -339,15 +302,8 @@ impl Walk<'_> {
                 }
             }
         }
-        let mut next = Values::default();
-        for (step, passes) in self.turns.carried_into(begin).zip(&self.passing) {
-            if *passes {
-                let r = self.recorder(&self.all[step]);
-                let cotangent = local.remove(&(step as u32));
-                next.insert(step, cotangent.map_or_else(|| r.zeros(self.all[step].meta.clone()), Ok)?);
-            }
-        }
-        Ok(next)
+        let entering = self.turns.carried_into(begin);
+        Ok(entering.filter_map(|step| local.remove(&(step as u32)).map(|cotangent| (step, cotangent))).collect())
     }
 
     /// The steps of some turns and of what they read, with the values that were recorded again.

@@ -17,13 +17,16 @@ use crate::graph::gradient::RuleReads;
 use crate::graph::{DType, Meta, Op, Scalar};
 use crate::ids::ValueId;
 use parking_lot::Mutex;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use super::custom::Custom;
+
+/// Steps that one place may have before it counts as a part of a loop: fewer are calls of one function.
+const CALLS_MAX: u32 = 4;
 
 /// The watches of a session.
 #[derive(Default)]
@@ -44,9 +47,9 @@ struct Noted {
     steps: Vec<Step>,
     /// The step of each value that is followed, or aside.
     of_value: FxHashMap<Key, u32>,
-    /// The places of elementwise ops, each with its op.
-    places: FxHashSet<(usize, u64, &'static str)>,
-    /// Steps of elementwise ops at places that had some before: the turns of loops but the first.
+    /// The places of elementwise ops, each with its op, and how many steps each has.
+    places: FxHashMap<(usize, u64, &'static str), u32>,
+    /// Steps of elementwise ops at places that had more than `CALLS_MAX` before: the turns of loops but the first ones.
     repeated: usize,
 }
 
@@ -74,6 +77,8 @@ pub(super) struct Step {
     /// Whether it is no value that the watch follows, but one that can be recorded again without any array of the program: a
     /// random number, or what is computed from such and from numbers.
     pub is_aside: bool,
+    /// Whether it was computed through a pinned handle: what is recorded again would not be pinned.
+    pub is_pinned: bool,
 }
 
 /// A step on which a value depends.
@@ -202,7 +207,7 @@ impl Watches {
                 return Err(Error::new(ErrorKind::DType, message));
             }
             let (args, meta, value) = (SmallVec::new(), meta.clone(), Some(array.clone()));
-            let step = Step { made: Made::Watched, args, meta, value, at, is_aside: false };
+            let step = Step { made: Made::Watched, args, meta, value, at, is_aside: false, is_pinned: false };
             noted.add(array, step);
         }
         let log = Arc::new(Log { id: NEXT.fetch_add(1, Ordering::Relaxed), noted: Mutex::new(noted) });
@@ -254,7 +259,7 @@ impl Watches {
             if sources.iter().any(|source| matches!(source, Source::Step(_))) {
                 let made = Made::Custom(custom.clone());
                 let (meta, value_kept) = (meta.clone(), Some(value.clone()));
-                let step = Step { made, args: sources, meta, value: value_kept, at, is_aside: false };
+                let step = Step { made, args: sources, meta, value: value_kept, at, is_aside: false, is_pinned: false };
                 noted.add(value, step);
             }
         }
@@ -315,7 +320,12 @@ impl Noted {
         if followed == 0 {
             return is_elementwise.then(|| self.note_aside(op, inputs, &entries, meta, at)).flatten();
         }
-        let is_in_loop = is_elementwise && !self.places.insert((location_of(at), at.mark, op.name()));
+        let is_in_loop = is_elementwise && {
+            let earlier = self.places.entry((location_of(at), at.mark, op.name())).or_insert(0);
+            *earlier += 1;
+            *earlier > CALLS_MAX
+        };
+        let is_pinned = inputs.iter().any(|input| input.array().is_some_and(|array| array.1.is_some()));
         self.repeated += usize::from(is_in_loop);
         let reads = op.derivative_reads(followed);
         let args = inputs.iter().zip(entries).enumerate().map(|(slot, (input, entry))| match (input, entry) {
@@ -336,7 +346,7 @@ impl Noted {
         });
         let args = args.collect();
         Some((
-            Step { made: Made::Op(op.clone()), args, meta: meta.clone(), value: None, at, is_aside: false },
+            Step { made: Made::Op(op.clone()), args, meta: meta.clone(), value: None, at, is_aside: false, is_pinned },
             reads.value,
         ))
     }
@@ -352,13 +362,26 @@ impl Noted {
     ) -> Option<(Step, bool)> {
         let args = inputs.iter().zip(entries).map(|(input, entry)| match (input, entry) {
             (Input::Number(number), _) => Some(Source::Number(*number)),
+            // What is pinned is no aside: it would be recorded again without the pin.
+            (Input::Array(array) | Input::Last(array), _) if array.1.is_some() => None,
             (_, Some(aside)) => Some(Source::Aside(*aside)),
             (Input::Array(array) | Input::Last(array), None) => {
-                array.0.host.is_some().then(|| Source::Read((*array).clone()))
+                (array.0.host.is_some()).then(|| Source::Read((*array).clone()))
             }
         });
         let args = args.collect::<Option<SmallVec<[Source; 2]>>>()?;
-        Some((Step { made: Made::Op(op.clone()), args, meta: meta.clone(), value: None, at, is_aside: true }, false))
+        Some((
+            Step {
+                made: Made::Op(op.clone()),
+                args,
+                meta: meta.clone(),
+                value: None,
+                at,
+                is_aside: true,
+                is_pinned: false,
+            },
+            false,
+        ))
     }
 }
 

@@ -5,7 +5,7 @@
 //! stage knows of derivatives. Recorded ops are differentiated, casts and rewritten forms included, by the rules of the
 //! op table (`graph/table/gradient.rs`, `graph/gradient.rs`).
 //!
-//! Invariants: WATCH-1 to WATCH-3 (`log`), PULL-1 to PULL-3 (`pull`), PUSH-1 (`push`).
+//! Invariants: TURNS-1 and TURNS-2 (`turns`), CHUNK-1 to CHUNK-3 (`chunks`), WATCH-1 to WATCH-3 (`log`), PULL-1 to PULL-3 (`pull`), PUSH-1 (`push`).
 //!
 //! How to read: `log` holds the steps that a watch notes; `pull` goes through them backwards, `push` forwards;
 //! `turns` finds loops among them, and `chunks` pulls through a loop;
@@ -152,6 +152,7 @@ pub struct Watch<G> {
 impl<G> Drop for Watch<G> {
     fn drop(&mut self) {
         self.home.watches.end(&self.log);
+        self.home.count_room_again();
     }
 }
 
@@ -278,6 +279,7 @@ impl<G> Watch<G> {
         });
         let log = begun.and_then(|()| home.watches.begin(arrays, home.site(at)));
         let log = log.map_err(|error| error.with_op("watch").with_location(at))?;
+        home.count_room_again();
         Ok(Watch { home: home.clone(), log, arrays: arrays.to_vec(), arrange })
     }
 

@@ -51,6 +51,11 @@ impl Turns {
         self.carried.iter().map(move |place| before + place)
     }
 
+    /// The turn of a step, if it is one of the loop's.
+    pub fn turn_of(&self, step: usize) -> Option<usize> {
+        self.range().contains(&step).then(|| (step - self.first) / self.period)
+    }
+
     /// Whether a step lies before the loop and the turn that precedes it.
     pub fn is_outside(&self, step: usize) -> bool {
         step < self.first - self.period
@@ -60,7 +65,7 @@ impl Turns {
 /// All that must be equal between turns; `None` for what is no elementwise op, or has an argument without a handle.
 fn kind(step: &Step) -> Option<SmallVec<[u64; 16]>> {
     let Made::Op(op) = &step.made else { return None };
-    if !op.is_elementwise() {
+    if !op.is_elementwise() || step.is_pinned {
         return None;
     }
     let mut kind = SmallVec::new();
