@@ -262,3 +262,30 @@ fn random_numbers_that_are_pinned_are_not_drawn_again() {
     let recorded = rt.stats().ops_recorded - before;
     assert!(recorded < 950, "{recorded} ops");
 }
+
+#[test]
+fn a_loop_of_few_long_turns_has_a_gradient() {
+    use std::ops::Add;
+    let rt = host();
+    for turns in 6..10 {
+        let s = rt.session("long").open();
+        let x = s.linspace(0.0f64, 1.0, N).reshape([N, 1]);
+        let watch = s.watch(&x).unwrap();
+        let mut y = x.clone();
+        for _ in 0..turns {
+            #[rustfmt::skip]
+            let next = (&y)
+                .add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1)
+                .add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1)
+                .add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1).add(0.1);
+            y = next * &x;
+        }
+        let gradient = wait(watch.gradients(&y.sum(..)).unwrap().gather::<f64>()).unwrap();
+        for (i, found) in gradient.as_slice().iter().enumerate() {
+            let x = i as f64 / (N - 1) as f64;
+            let step = |(y, slope): (f64, f64), _| ((y + 3.3) * x, slope * x + y + 3.3);
+            let (_, expected) = (0..turns).fold((x, 1.0), step);
+            assert!((found - expected).abs() < 1e-11 * expected.abs(), "{turns} turns at {x}: {found} for {expected}");
+        }
+    }
+}

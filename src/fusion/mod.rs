@@ -82,6 +82,7 @@ mod paths;
 pub mod repeat;
 pub mod roll;
 pub mod share;
+pub mod single;
 pub mod source;
 pub mod state;
 #[cfg(test)]

@@ -43,14 +43,12 @@ const ROUNDS: u32 = 3;
 /// `ErrorKind::Unsupported` where a single op binds more than the device can, `ErrorKind::OutOfMemory` where it uses
 /// more than the device's memory at a time.
 pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result<Plan> {
-    if region.turns > 1
-        && let Some(plan) = roll::plan(region, device, &mut caches.kernels)
-        && misfit(&plan, device).is_none()
-    {
-        return Ok(plan);
-    }
-    if region.is_block
-        && let Some(plan) = block::plan(region, device, &mut caches.kernels)
+    let in_one_kernel = match (region.turns, region.is_block) {
+        (1, false) => None,
+        (1, true) => block::plan(region, device, &mut caches.kernels),
+        _ => roll::plan(region, device, &mut caches.kernels),
+    };
+    if let Some(plan) = in_one_kernel.map(|plan| finished(plan, device))
         && misfit(&plan, device).is_none()
     {
         return Ok(plan);
@@ -108,11 +106,16 @@ fn passes<'r>(region: &'r Region, device: &DeviceInfo, budget: Budget, caches: &
         }
         unreachable!("FUSE-2: the last round returns")
     });
-    let mut plan = assemble(&work, &grouping, device, &mut caches.kernels, cached);
+    let plan = finished(assemble(&work, &grouping, device, &mut caches.kernels, cached), device);
+    Passed { key, work, grouping, plan }
+}
+
+/// The passes behind `assemble`, in order: those of every plan.
+fn finished(mut plan: Plan, device: &DeviceInfo) -> Plan {
     verify::kernels(&plan);
     verify::steps(&plan);
     join(&mut plan, device);
     verify::steps(&plan);
     plan.note_lives();
-    Passed { key, work, grouping, plan }
+    plan
 }

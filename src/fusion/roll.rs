@@ -5,37 +5,30 @@
 //! the numbers; on the host, its results are those of the turns computed one after the other, bit for bit.
 
 use super::assemble::assemble_loop;
-use super::bits::Bits;
 use super::caches::KernelCache;
-use super::form::{Class, Work, form};
-use super::grouping::{Cluster, Fold, Grouping, Phase};
-use super::join::join;
+use super::form::{Work, form};
+use super::grouping::Cluster;
 use super::lower::Lowered;
 use super::repeat::{is_blind, put_number};
+use super::single::{grouping, is_inline};
 use super::source::Source;
 use super::verify;
 use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{Number, NumberOf, Plan, PlanInput};
 use crate::contract::region::{Region, RegionArg, RegionNode};
 use crate::kernels::ir::{Carry, HEADER_WORDS, InstOp, Kernel, Level, Rolled, Run, Val};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
-/// The plan of a region of several turns; `None` if its body cannot be such a kernel.
+/// The assembled plan of a region of several turns; `None` if its body cannot be such a kernel.
 pub fn plan(region: &Region, device: &DeviceInfo, kernels: &mut KernelCache) -> Option<Plan> {
     let body = Body::of(region)?;
     let work = form(&body.turn);
-    let is_inline = work.nodes.len() == body.turn.nodes.len() && work.nodes.iter().all(|n| n.class == Class::Inline);
-    if !is_inline {
+    if !is_inline(&work) {
         return None;
     }
     verify::work(&work);
-    let mut plan = assemble_loop(&work, &body.grouping(), device, kernels, region)?;
+    let mut plan = assemble_loop(&work, &grouping(&work, &body.carries)?, device, kernels, region)?;
     plan.inputs = region.inputs.iter().map(PlanInput::from).collect();
-    verify::kernels(&plan);
-    verify::steps(&plan);
-    join(&mut plan, device);
-    verify::steps(&plan);
-    plan.note_lives();
     Some(plan)
 }
 
@@ -96,28 +89,6 @@ impl Body {
         let inputs = inputs.iter().map(|&i| region.inputs[i as usize].clone()).collect();
         let (readbacks, placement) = (region.readbacks.clone(), region.placement.clone());
         Some(Body { turn: Region { nodes, inputs, readbacks, placement, ..*region }, carries })
-    }
-
-    /// A grouping with one kernel, whose roots are the carried nodes.
-    fn grouping(&self) -> Grouping {
-        let (nodes, inputs) = (self.turn.nodes.len(), self.turn.inputs.len());
-        let mut written = vec![false; nodes];
-        self.carries.iter().for_each(|&q| written[q as usize] = true);
-        let mut members = Bits::new(nodes);
-        (0..nodes as u32).for_each(|n| members.insert(n));
-        let mut reads = Bits::new(nodes + inputs);
-        (nodes..nodes + inputs).for_each(|n| reads.insert(n as u32));
-        let cluster = Cluster {
-            shape: self.turn.nodes[self.carries[0] as usize].meta.shape.clone(),
-            fold: Fold::None,
-            roots: self.carries.iter().map(|&q| (q, Phase::Element)).collect(),
-            members,
-            reads,
-            packed: Bits::new(nodes + inputs),
-            before: smallvec![],
-            split: None,
-        };
-        Grouping { written, clusters: vec![cluster] }
     }
 }
 

@@ -11,6 +11,7 @@ mod linear;
 pub mod mixed;
 mod op;
 pub mod refusals;
+pub mod repeats;
 pub mod rules;
 pub mod scratch;
 pub mod semantics;

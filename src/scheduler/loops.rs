@@ -14,6 +14,7 @@ mod why;
 use super::cut::{Cut, CutNode, Dep};
 use super::state::State;
 use crate::contract::device::DeviceInfo;
+use crate::graph::repeats::{Limits, Repeats, Stretch};
 use crate::graph::words::Words;
 use crate::graph::{Arg, DType, Meta, Node};
 use rustc_hash::FxHashMap;
@@ -198,43 +199,21 @@ fn kind(node: &Node, dtype_of: impl Fn(&Arg) -> DType) -> Option<Kind> {
 
 impl Finder<'_> {
     fn loops(&self) -> Vec<Loop> {
+        let limits = Limits { period_max: BODY_NODES_MAX, places_max: PLACES_MAX, least: |period| TURNS_MIN * period };
         let mut found = Vec::new();
-        // The places of each kind so far, and for each node the place of its kind before it.
-        let mut latest: FxHashMap<u32, usize> = FxHashMap::default();
-        let mut before = vec![usize::MAX; self.nodes.len()];
-        let (mut at, mut free) = (0, 0);
-        while at < self.nodes.len() {
-            let Some(kind) = self.nodes[at].kind else {
-                at += 1;
-                continue;
-            };
-            before[at] = latest.insert(kind, at).unwrap_or(usize::MAX);
-            let places = std::iter::successors(Some(before[at]), |&place| before.get(place).copied());
-            let is_near = |&place: &usize| place != usize::MAX && place >= free && at - place <= BODY_NODES_MAX;
-            let runs = places.take_while(is_near).take(PLACES_MAX).map(|place| (place, self.run(place, at - place)));
-            let run = runs.into_iter().find(|&(place, end)| end - place >= TURNS_MIN * (at - place));
-            let Some((first, end)) = run else {
-                at += 1;
-                continue;
-            };
-            self.divide(first, at - first, end, &mut found);
-            // Later loops begin behind this run; its last nodes may be the first ones of another.
-            (at, free) = (end.max(at + 1), end);
+        for Stretch { first, period, end } in self.repeats().stretches(&limits) {
+            self.divide(first, period, end, &mut found);
         }
         found
     }
 
-    /// The end of the nodes from `first` on that come again after `period` nodes each (LOOP-1).
-    fn run(&self, first: usize, period: usize) -> usize {
-        let mut end = first + period;
-        while let Some(node) = self.nodes.get(end)
-            && node.kind.is_some()
-            && node.kind == self.nodes[end - period].kind
-            && (end < first + 2 * period || self.is_steady(first, period, end))
-        {
-            end += 1;
+    /// The nodes, as a sequence in which bodies come again (LOOP-1).
+    fn repeats(&self) -> Repeats<impl Fn(usize) -> Option<u32>, impl Fn(usize, usize, usize) -> bool> {
+        Repeats {
+            count: self.nodes.len(),
+            kind: |n: usize| self.nodes[n].kind,
+            is_steady: |first: usize, period: usize, at: usize| self.is_steady(first, period, at),
         }
-        end
     }
 
     /// Whether a node reads what the node one turn before reads, in its own turn.

@@ -57,14 +57,13 @@ pub(super) fn pull(steps: &Steps, all: &[Step], turns: &Turns, arrived: &mut FxH
         return Ok(false);
     }
     // The first turns of a loop, whose values a watch does not keep yet, are left to the ordinary way.
-    let has_state = |turn: &usize| turns.carried_into(*turn).all(|step| all[step].value.is_some());
-    let Some(skipped) = (0..=last).take(SKIPPED_MAX).find(has_state) else { return Ok(false) };
-    let turns = &Turns { first: turns.begin(skipped), turns: last + 1 - skipped, ..turns.clone() };
-    let chunks = Chunks::of(turns.turns, CHUNK_OPS_MAX / per_turn);
     let has_state = |turn: usize| turns.carried_into(turn).all(|step| all[step].value.is_some());
-    if !chunks.groups().map(|group| chunks.begin(*group.last().unwrap_or(&0))).all(has_state) {
+    let Some(skipped) = (0..=last).take(SKIPPED_MAX).find(|&turn| has_state(turn)) else { return Ok(false) };
+    let chunks = Chunks::of(last + 1 - skipped, CHUNK_OPS_MAX / per_turn);
+    if !chunks.groups().all(|group| has_state(skipped + chunks.begin_of(&group))) {
         return Ok(false);
     }
+    let turns = &Turns { first: turns.begin(skipped), turns: last + 1 - skipped, ..turns.clone() };
     let mut walk = Walk { steps, all, turns, outside: Values::default() };
     if !walk.find_outside()? {
         return Ok(false);
@@ -102,13 +101,18 @@ impl Chunks {
         self.turns.saturating_sub((chunk + 1) * self.length)
     }
 
+    /// The first turn of a group of chunks.
+    fn begin_of(&self, group: &[usize]) -> usize {
+        group.last().map_or(0, |&chunk| self.begin(chunk))
+    }
+
     /// One past the last turn of a chunk.
     fn end(&self, chunk: usize) -> usize {
         self.turns - chunk * self.length
     }
 
     /// Groups of chunks, the last ones first.
-    fn groups(&self) -> impl Iterator<Item = Vec<usize>> + Clone + '_ {
+    fn groups(&self) -> impl Iterator<Item = Vec<usize>> + '_ {
         let firsts = (0..self.count()).step_by(self.grouped);
         firsts.map(|first| (first..(first + self.grouped).min(self.count())).collect())
     }
@@ -143,7 +147,7 @@ impl Walk<'_> {
 
     /// Names the values from before the loop; false where one can be neither named nor recorded again.
     fn find_outside(&mut self) -> Result<bool> {
-        let turn = &self.all[self.turns.begin(1)..self.turns.begin(2)];
+        let turn = &self.all[self.turns.first..self.turns.begin(1)];
         let sources = turn.iter().flat_map(|step| &step.args).filter_map(|source| match source {
             Source::Step(from) | Source::Aside(from) => Some(*from as usize),
             Source::Read(_) | Source::Unread(_) | Source::Number(_) => None,
@@ -235,8 +239,7 @@ impl Walk<'_> {
         let home = self.steps.home.clone();
         for group in chunks.groups() {
             // The carried values at the beginnings of the group's chunks, the earliest chunk first.
-            let first = group.last().map_or(0, |&chunk| chunks.begin(chunk));
-            let mut states = vec![self.state(first)];
+            let mut states = vec![self.state(chunks.begin_of(&group))];
             for &chunk in group.iter().skip(1).rev() {
                 let _block = home.block();
                 let turns = (chunks.begin(chunk), chunks.end(chunk));

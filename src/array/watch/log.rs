@@ -366,7 +366,7 @@ impl Noted {
             (Input::Array(array) | Input::Last(array), _) if array.1.is_some() => None,
             (_, Some(aside)) => Some(Source::Aside(*aside)),
             (Input::Array(array) | Input::Last(array), None) => {
-                (array.0.host.is_some()).then(|| Source::Read((*array).clone()))
+                array.0.host.is_some().then(|| Source::Read((*array).clone()))
             }
         });
         let args = args.collect::<Option<SmallVec<[Source; 2]>>>()?;

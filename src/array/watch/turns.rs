@@ -6,6 +6,7 @@
 //! argument of a step can be named again: it is a number, a step, or an array of which the watch keeps the handle.
 
 use super::log::{Made, Source, Step};
+use crate::graph::repeats::{Limits, Repeats};
 use crate::graph::words::Words;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -93,55 +94,22 @@ pub(super) fn find(steps: &[Step]) -> Vec<Turns> {
         kind(step).map(|kind| *numbers.entry(kind).or_insert(next))
     };
     let kinds: Vec<Option<u32>> = steps.iter().map(&mut number_of).collect();
-    let finder = Finder { steps, kinds };
-    finder.loops()
+    let finder = Finder { steps };
+    let repeats = Repeats {
+        count: steps.len(),
+        kind: |step: usize| kinds[step],
+        is_steady: |first: usize, period: usize, at: usize| finder.is_steady(first, period, at),
+    };
+    let least = |period: usize| STEPS_MIN.max((TURNS_MIN + 2) * period);
+    let stretches = repeats.stretches(&Limits { period_max: PERIOD_MAX, places_max: PLACES_MAX, least });
+    stretches.iter().filter_map(|stretch| finder.turns(stretch.first, stretch.period, stretch.end)).collect()
 }
 
 struct Finder<'a> {
     steps: &'a [Step],
-    kinds: Vec<Option<u32>>,
 }
 
 impl Finder<'_> {
-    fn loops(&self) -> Vec<Turns> {
-        let mut found = Vec::new();
-        let mut latest: FxHashMap<u32, usize> = FxHashMap::default();
-        let mut before = vec![usize::MAX; self.steps.len()];
-        let (mut at, mut free) = (0, 0);
-        while at < self.steps.len() {
-            let Some(kind) = self.kinds[at] else {
-                at += 1;
-                continue;
-            };
-            before[at] = latest.insert(kind, at).unwrap_or(usize::MAX);
-            let places = std::iter::successors(Some(before[at]), |&place| before.get(place).copied());
-            let is_near = |&place: &usize| place != usize::MAX && place >= free && at - place <= PERIOD_MAX;
-            let runs = places.take_while(is_near).take(PLACES_MAX).map(|place| (place, self.run(place, at - place)));
-            let long =
-                runs.into_iter().find(|&(place, end)| end - place >= STEPS_MIN.max((TURNS_MIN + 2) * (at - place)));
-            let Some((first, end)) = long else {
-                at += 1;
-                continue;
-            };
-            found.extend(self.turns(first, at - first, end));
-            (at, free) = (end.max(at + 1), end);
-        }
-        found
-    }
-
-    /// The end of the steps from `first` on that come again after `period` steps each (TURNS-1).
-    fn run(&self, first: usize, period: usize) -> usize {
-        let mut end = first + period;
-        while end < self.steps.len()
-            && self.kinds[end].is_some()
-            && self.kinds[end] == self.kinds[end - period]
-            && (end < first + 2 * period || self.is_steady(first, period, end))
-        {
-            end += 1;
-        }
-        end
-    }
-
     /// Whether a step reads what the step one turn before reads, in its own turn.
     fn is_steady(&self, first: usize, period: usize, at: usize) -> bool {
         let pairs = self.steps[at].args.iter().zip(&self.steps[at - period].args);

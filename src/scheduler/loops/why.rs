@@ -159,7 +159,7 @@ impl Finder<'_> {
         if let Some(n) = (first..last).find(|&n| self.nodes[n].kind.is_none()) {
             return Some(Hindrance::NotElementwise(n));
         }
-        let end = self.run(first, period);
+        let end = self.repeats().end(first, period);
         if end < first + TURNS_MIN * period {
             let is_same = self.nodes.get(end)?.kind == self.nodes[end - period].kind;
             return Some(if is_same { Hindrance::ReadsAnother(end) } else { Hindrance::Differs(end) });
