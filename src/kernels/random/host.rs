@@ -123,15 +123,21 @@ fn interleave<T: Copy>(planes: &[[T; CALLS]; 4], out: &mut [T]) {
     }
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
-fn uniform_f32(planes: &Planes, out: &mut [f32]) {
+/// A number from each 32-bit word of each call, in order.
+#[inline(always)]
+fn of_words(planes: &Planes, out: &mut [f32], number: impl Fn(u32) -> f32) {
     let mut values = [[0f32; CALLS]; 4];
     for (plane, values) in planes.iter().zip(&mut values) {
         for (&word, value) in plane.iter().zip(values) {
-            *value = uniform(word);
+            *value = number(word);
         }
     }
     interleave(&values, out);
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn uniform_f32(planes: &Planes, out: &mut [f32]) {
+    of_words(planes, out, uniform);
 }
 
 /// The `n`-th 64-bit word of each call.
@@ -144,12 +150,18 @@ fn wide_words(planes: &Planes, n: usize) -> [u64; CALLS] {
     words
 }
 
-#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
-fn uniform_f64(planes: &Planes, out: &mut [f64]) {
+/// Two numbers from the two 64-bit words of each call, in order.
+#[inline(always)]
+fn of_wide_words(planes: &Planes, out: &mut [f64], numbers: impl Fn(u64, u64) -> [f64; 2]) {
     let (a, b) = (wide_words(planes, 0), wide_words(planes, 1));
     for ((pair, &a), &b) in out.as_chunks_mut::<2>().0.iter_mut().zip(&a).zip(&b) {
-        *pair = [uniform(a), uniform(b)];
+        *pair = numbers(a, b);
     }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
+fn uniform_f64(planes: &Planes, out: &mut [f64]) {
+    of_wide_words(planes, out, |a, b| [uniform(a), uniform(b)]);
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
@@ -167,30 +179,17 @@ fn normal_f32(planes: &Planes, out: &mut [f32]) {
 
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
 fn normal_f64(planes: &Planes, out: &mut [f64]) {
-    let (a, b) = (wide_words(planes, 0), wide_words(planes, 1));
-    for ((pair, &a), &b) in out.as_chunks_mut::<2>().0.iter_mut().zip(&a).zip(&b) {
-        let (c, s) = normal_pair(a, b);
-        *pair = [c, s];
-    }
+    of_wide_words(planes, out, |a, b| normal_pair(a, b).into());
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
 fn exponential_f32(planes: &Planes, out: &mut [f32]) {
-    let mut values = [[0f32; CALLS]; 4];
-    for (plane, values) in planes.iter().zip(&mut values) {
-        for (&word, value) in plane.iter().zip(values) {
-            *value = exponential(word);
-        }
-    }
-    interleave(&values, out);
+    of_words(planes, out, exponential);
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
 fn exponential_f64(planes: &Planes, out: &mut [f64]) {
-    let (a, b) = (wide_words(planes, 0), wide_words(planes, 1));
-    for ((pair, &a), &b) in out.as_chunks_mut::<2>().0.iter_mut().zip(&a).zip(&b) {
-        *pair = [exponential(a), exponential(b)];
-    }
+    of_wide_words(planes, out, |a, b| [exponential(a), exponential(b)]);
 }
 
 /// Integers from `low` on: all bits of a word up to those of `last`, drawn again where they are above it.
