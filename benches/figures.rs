@@ -168,8 +168,9 @@ async fn tiny_host_op(runtime: &Runtime, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Measures the CPU time of the ring's thread for a region whose plan is cached: while sessions keep the thread busy,
-/// and when each region has to wake it, which includes going to sleep, waking up and cold caches.
+/// Measures the CPU time that the ring's thread spends on a region whose plan is cached. The first figure is for a thread
+/// that several sessions keep busy. The second is for a thread that each region wakes: it includes the time in which the
+/// thread falls asleep, wakes up and fills its caches again.
 async fn cached_region(runtime: &Runtime, options: &Options) -> Result<()> {
     let rounds = if options.quick { 200 } else { 2_000 };
     ring_time(runtime, SESSIONS, rounds / SESSIONS * 4, "ring, CPU time of a cached region", "goal 30").await?;
@@ -215,8 +216,8 @@ async fn ring_time(runtime: &Runtime, sessions: usize, rounds: usize, name: &str
     Ok(())
 }
 
-/// CPU time, in nanoseconds, of the threads of this process, or of those whose name begins with `name`; 0 if the system
-/// does not say.
+/// Returns the CPU time, in nanoseconds, that the threads of this process have taken. With `name`, only threads count
+/// whose name begins with it. Returns 0 if the system does not report CPU times.
 fn cpu_ns(name: Option<&str>) -> f64 {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0.0 };
     let of_task = |path: std::path::PathBuf| -> Option<f64> {

@@ -8,7 +8,7 @@ use tidemill::{Array, Result, Runtime, Session};
 
 const COUNT: usize = 1 << 22;
 
-/// What is measured.
+/// Records one array of random numbers; the bench measures how long its evaluation takes.
 type Draw = fn(&Session) -> Array;
 
 fn main() -> Result<()> {

@@ -6,8 +6,8 @@
 //! The rows are in `rows.rs`, their programs in `programs.rs`, and the same programs for PyTorch, JAX, CuPy and NumPy
 //! in `peers.py`. Each peer that can be imported runs in a process of its own and waits for requests. A round of a row
 //! measures Tidemill and each peer, one after the other; a figure is the median over all rounds. The bench computes one
-//! number from all outputs of a program (`programs::check`), `peers.py` does the same, and a row marks each peer whose
-//! number differs from Tidemill's. With `--write`, the bench writes its table into a page of the documentation, in
+//! number from all outputs of a program (`programs::check`), and `peers.py` computes the same number for each peer. A row
+//! marks the peers whose number differs from Tidemill's. With `--write`, the bench writes its table into a page of the documentation, in
 //! place of the old table.
 
 mod page;

@@ -14,8 +14,8 @@ pub struct Row {
     pub quick: usize,
     /// The goal for Tidemill's time divided by the best peer's.
     pub goal: f64,
-    /// The largest relative difference between the check values of a row. It is large for rows whose random numbers
-    /// differ between libraries, or whose rounding errors all have one sign.
+    /// The largest relative difference between Tidemill's check value and a peer's with which the two agree. Rows have a
+    /// large `tolerance` if the libraries draw other random numbers, or if all rounding errors of a sum have one sign.
     pub tolerance: f64,
     pub inputs: fn(usize) -> Vec<Input>,
     pub program: Program,

@@ -6,7 +6,8 @@
 use std::fmt;
 use tidemill::{Array, DeviceKind, Result, Runtime};
 
-/// The number of runs whose median is shown. One more run comes before, which compiles.
+/// The number of measured runs of a program, whose median the table shows. A run that is not measured comes first, since
+/// it compiles the program's kernels.
 const RUNS: usize = 5;
 
 /// A program over one operand, a square matrix.

@@ -148,7 +148,7 @@ async fn drive(
         let _ = tell.send((machine, Some(end)));
     };
     std::thread::Builder::new().name("text".into()).stack_size(STACK_BYTES).spawn(run)?;
-    // Makes another machine in place of this one, whose output is dropped from now on.
+    // Starts another machine with the variables that `kept` holds. From then on, the old machine's output is dropped.
     let revived = || {
         let output = Shared::new(console.clone(), false, None);
         let heard = output.left();

@@ -288,8 +288,8 @@ fn an_interrupted_run_exits_with_130_and_leaves_a_timeline_that_opens() {
     assert!(!events(&path).is_empty());
 }
 
-/// Tests that compiled shaders are kept between processes, completely or not at all, for adapters whose drivers keep
-/// them.
+/// Checks the file in which the command keeps the shaders that a driver compiled: a second process uses the file, and a
+/// damaged file is ignored. Adapters whose drivers return no compiled shaders have no such file.
 #[test]
 fn what_a_driver_compiled_is_kept_and_a_damaged_file_is_none() {
     let dir = tempfile::tempdir().unwrap();

@@ -572,7 +572,7 @@ fn a_reader_that_goes_away_ends_an_endless_script() {
     assert_eq!((code, out.as_str()), (0, "result\n"));
 }
 
-/// Tests a process whose output is not read, so that it blocks in a write.
+/// Interrupts a process that is blocked in a write: the test does not read the process's output, so that the pipe is full.
 #[test]
 fn an_interrupt_ends_also_what_waits_for_a_reader() {
     for text in ["while true, disp (1), end", "while true, warning ('a'), end"] {
@@ -1004,7 +1004,7 @@ fn the_repl_on_a_terminal_runs_all_lines_that_arrive_at_once() {
     assert_eq!(output.status.code(), Some(3), "{out}");
 }
 
-/// Starts a session whose input the test sends step by step.
+/// Starts `tidemill repl`. The test writes lines to the returned `ChildStdin` and reads the answers from `Told`.
 fn repl() -> (Child, ChildStdin, Told) {
     let mut child = tidemill(&["repl"]).stdin(Stdio::piped()).spawn().unwrap();
     let stdin = child.stdin.take().unwrap();

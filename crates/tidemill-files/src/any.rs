@@ -1,4 +1,5 @@
-//! Arrays whose type a file decides, and arrays on their way into a file.
+//! [`AnyArray`], the array that reading a file returns: real or complex, as the file says; and
+//! [`Tensor`], the array that a program passes to a function that writes files.
 
 use tidemill::{Array, ComplexArray, DType, Error, ErrorKind, Result, Shape};
 
@@ -62,7 +63,7 @@ impl AnyArray {
     }
 }
 
-/// An array on its way into a file. Functions that write take what becomes one: an [`Array`], a [`ComplexArray`], or an
+/// An array that a program passes to a function that writes files. Such functions take whatever becomes a `Tensor`: an [`Array`], a [`ComplexArray`], or an
 /// [`AnyArray`], owned or borrowed.
 #[derive(Clone, Debug)]
 pub struct Tensor {
