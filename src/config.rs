@@ -52,7 +52,7 @@ impl Room {
     }
 
     /// The number of further nodes for which there is room, while `nodes` and `bytes` wait.
-    pub fn left(self, nodes: u64, bytes: u64) -> u64 {
+    pub fn room_left(self, nodes: u64, bytes: u64) -> u64 {
         if bytes >= self.bytes { 0 } else { self.nodes.saturating_sub(nodes) }
     }
 }

@@ -95,7 +95,7 @@ pub const ROWS: &[Row] = &[
     row!("pairs", "sum over all pairs of n points, f32", [32768], [4096], 100, 0.9, 1e-4, |n| vec![Even(vec![n, 1]), Even(vec![n, 1])], p::pairs, WithANumber),
     row!("logreg20", "logistic regression, n x 256, 20 steps, f32", [1_000_000], [50_000], 1_000, 1.0, 1e-3, |n| vec![Even(vec![n, 256])], p::regression, WithANumber),
     row!("chain_grad", "gradient of the sum of the ten-op chain, f32", [10_000_000], [5_000_000], 10_000, 1.0, 1e-4, line, p::chain_gradient, OnTheDevice),
-    row!("gbm_grad", "delta and vega of the option on geometric Brownian motion, 256 steps, f32", [1_000_000], [20_000], 1_000, 0.6, 0.2, none, p::greeks, WithANumber),
+    row!("gbm_grad", "delta and vega of the option on geometric Brownian motion, 256 steps, f32", [1_000_000, 5_000_000], [20_000], 1_000, 0.6, 0.2, none, p::greeks, WithANumber),
     row!("net_grad", "gradients of a 784-512-10 network by its parameters, a batch of n, f32", [1024], [1024], 64, 1.2, 1e-3, network, p::network, OnTheDevice),
     row!("logreg_grad", "gradient of a logistic regression's loss, n x 256, f32", [1_000_000], [50_000], 1_000, 1.1, 1e-3, |n| vec![Even(vec![n, 256]), Even(vec![256, 1])], p::regression_gradient, OnTheDevice),
     row!("sum_all", "sum of n x n, f32", [16384], [4096], 64, 1.0, 1e9, square, p::sum_all, WithANumber),

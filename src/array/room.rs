@@ -78,11 +78,11 @@ impl Home {
             return u64::MAX;
         }
         let gate = self.gate.get();
-        let own = gate.map_or(limit.nodes, |gate| gate.left(limit));
-        if !self.has_begun(tape) && self.link.total.left_for_newcomers() == 0 {
+        let own = gate.map_or(limit.nodes, |gate| gate.room_left(limit));
+        if !self.has_begun(tape) && self.link.total.room_for_newcomers() == 0 {
             return 0;
         }
-        own.min(self.link.total.left()).saturating_sub(tape.nodes as u64)
+        own.min(self.link.total.room_left()).saturating_sub(tape.nodes as u64)
     }
 
     /// Whether ops of the session wait, on its tape or in the ring.

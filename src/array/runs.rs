@@ -54,12 +54,12 @@ pub(super) fn combined(
             let label = shifted(r, labels, dim, shift, from_end)?;
             let value = shifted(r, &values, dim, shift, from_end)?;
             let same = r.binary(ElementOp::Eq, &label, labels)?;
-            next = match op {
-                // Values of other labels are replaced before the op, because the derivative of a product multiplies by
-                // them.
-                ElementOp::Add => r.add(&r.select(&same, &value, 0i64)?, &next)?,
-                ElementOp::Mul => r.mul(&r.select(&same, &value, 1i64)?, &next)?,
-                _ => r.select(&same, &r.binary(op, &value, &next)?, &next)?,
+            // Values of other labels are replaced before a sum or product, because the derivative of a product
+            // multiplies by them.
+            let neutral = [(ElementOp::Add, 0i64), (ElementOp::Mul, 1)].into_iter().find(|(of, _)| *of == op);
+            next = match neutral {
+                Some((op, neutral)) => r.binary(op, &r.select(&same, &value, neutral)?, &next)?,
+                None => r.select(&same, &r.binary(op, &value, &next)?, &next)?,
             };
         }
         values = next;

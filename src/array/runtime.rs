@@ -129,8 +129,8 @@ impl RuntimeBuilder {
 
     /// Bytes that values may take in host memory; by default most of the machine's memory, less the share of a GPU that
     /// uses the same memory. The budget is strict: a step that needs more fails its gathers with
-    /// `ErrorKind::OutOfMemory`. Large arrays in the memory of scripts count. Half of the budget is the limit for
-    /// dropped values that all sessions' lazy values still keep. Upload writers may hold as much again in addition.
+    /// `ErrorKind::OutOfMemory`. Large arrays in the memory of scripts count. Lazy values
+    /// may keep at most half of the budget in arrays that the program has dropped. Upload writers may hold as much again in addition.
     /// Data of the program that the host device reads in place does not count.
     pub fn host_budget(mut self, bytes: u64) -> RuntimeBuilder {
         self.config.host_budget = Some(bytes);
@@ -162,8 +162,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Has a GPU compile shaders as soon as it is opened, in parallel to the program: at most this many of those that
-    /// most earlier runs on this machine needed. Without it, a shader is compiled when a region first needs it. The
+    /// Compiles shaders on a GPU as soon as it is opened, in parallel to the program: at most this many of those that most
+    /// earlier runs on this machine needed. Without it, a shader is compiled when a region first needs it. The
     /// environment variable `TIDEMILL_WARMUP` sets the number if the program does not; 0 turns it off. Shaders are
     /// recorded in the cache's folder for each adapter and driver, also by runs that don't warm up.
     pub fn warm_up(mut self, shaders: usize) -> RuntimeBuilder {
@@ -256,8 +256,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Blocks a thread that records more than there is room for until there is room, instead of the error. This is for
-    /// programs on threads of their own. A session's room is then eight full tapes by default, since running further
+    /// Makes recording block the calling thread while there is no room, instead of returning `ErrorKind::Overloaded`.
+    /// This is for programs on threads of their own. A session's room is then eight full tapes by default, since running further
     /// ahead has no use. In async code, and on the runtime's own threads, recording is never blocked.
     pub fn hold_recording(mut self) -> RuntimeBuilder {
         self.config.hold_recording = true;

@@ -156,10 +156,11 @@ pub(super) fn scatter(base: &Array, index: &Array, values: &Operand<'_>, how: Ho
             _ => r.view(values, View::Broadcast, part.clone())?,
         };
         let index = r.reshape(index, Shape::new(&[count])?)?;
-        let op = match (own.dtype, how.op) {
-            (DType::Bool, ElementOp::Add | ElementOp::Max) => ElementOp::Or,
-            (DType::Bool, _) => ElementOp::And,
-            (_, op) => op,
+        let adds = matches!(how.op, ElementOp::Add | ElementOp::Max);
+        let op = match own.dtype {
+            DType::Bool if adds => ElementOp::Or,
+            DType::Bool => ElementOp::And,
+            _ => how.op,
         };
         let (places, values) = match count {
             1 => (index, values),

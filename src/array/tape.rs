@@ -249,9 +249,12 @@ impl Home {
         let value = ValueId { session: self.id, index };
         let at = self.site(at);
         let block = self.block.load(Ordering::Relaxed);
-        let brief = match op {
-            Op::Apply(op) if block == 0 => Brief::of(value, op, args, meta, pin, at),
-            _ => None,
+        let brief = if let Op::Apply(op) = op
+            && block == 0
+        {
+            Brief::of(value, op, args, meta, pin, at)
+        } else {
+            None
         };
         tape.records.push(match brief {
             Some(brief) => Record::Brief(brief, Drops::NONE),

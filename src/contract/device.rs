@@ -5,7 +5,7 @@
 //! runs every op. Any device may have any mix of the other capabilities.
 
 use crate::graph::DType;
-use crate::graph::costs::Work;
+use crate::graph::costs::Operations;
 use crate::ids::DeviceId;
 use crate::kernels::target::{FloatProfile, Precision};
 
@@ -111,7 +111,7 @@ pub struct Costs {
 
 impl Costs {
     /// Microseconds that simple operations take.
-    pub fn arithmetic_us(&self, work: Work) -> f64 {
+    pub fn arithmetic_us(&self, work: Operations) -> f64 {
         work.other / (self.f32_gop_per_s * 1e3) + work.double / (self.f64_gop_per_s * 1e3)
     }
 }

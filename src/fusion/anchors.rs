@@ -2,14 +2,14 @@
 //!
 //! In: working nodes with their classes. Out: for every node, whether it always gets a buffer.
 
-use super::form::{Class, Work, matmul_operand};
+use super::form::{Class, RegionGraph, matmul_operand};
 use crate::contract::region::RegionArg;
 use crate::graph::Op;
 
 /// The nodes that always get a buffer: outputs; nodes that are not inline (reductions, scans, patches, compactions,
 /// results of library kernels); operands of library kernels; arrays that are patched; and nodes that have to be computed
 /// before a patch (`WorkNode::apart`).
-pub fn anchored(work: &Work<'_>) -> Vec<bool> {
+pub fn anchored(work: &RegionGraph<'_>) -> Vec<bool> {
     let mut written = vec![false; work.nodes.len()];
     for (index, node) in work.nodes.iter().enumerate() {
         if node.output.is_some() || node.apart || node.class != Class::Inline {

@@ -4,7 +4,7 @@
 //! by the last step that reads it.
 
 use super::caches::KernelCache;
-use super::form::{Class, Work, WorkNode};
+use super::form::{Class, RegionGraph, WorkNode};
 use super::grouping::Grouping;
 use super::library;
 use super::lower::{Lowered, Packed, Surroundings, lower};
@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 struct Assembly<'a, 'r> {
-    work: &'a Work<'r>,
+    work: &'a RegionGraph<'r>,
     grouping: &'a Grouping,
     device: &'a DeviceInfo,
     kernels: &'a mut KernelCache,
@@ -40,7 +40,7 @@ struct Assembly<'a, 'r> {
 
 /// Puts a plan together.
 pub fn assemble(
-    work: &Work<'_>,
+    work: &RegionGraph<'_>,
     grouping: &Grouping,
     device: &DeviceInfo,
     kernels: &mut KernelCache,
@@ -56,7 +56,7 @@ pub fn assemble(
 /// Puts the plan of a loop together: `work` is one turn of `region`, in one cluster. `None` where its kernel cannot be a
 /// loop.
 pub fn assemble_loop(
-    work: &Work<'_>,
+    work: &RegionGraph<'_>,
     grouping: &Grouping,
     device: &DeviceInfo,
     kernels: &mut KernelCache,
@@ -69,7 +69,7 @@ pub fn assemble_loop(
 
 impl<'a, 'r> Assembly<'a, 'r> {
     fn new(
-        work: &'a Work<'r>,
+        work: &'a RegionGraph<'r>,
         grouping: &'a Grouping,
         device: &'a DeviceInfo,
         kernels: &'a mut KernelCache,
@@ -403,7 +403,7 @@ impl<'a, 'r> Assembly<'a, 'r> {
 
 /// Whether a buffer is not needed after a cluster, so that it may be overwritten.
 fn dies(
-    work: &Work<'_>,
+    work: &RegionGraph<'_>,
     device: &DeviceInfo,
     last_reader: &FxHashMap<Source, usize>,
     cluster: usize,
@@ -425,7 +425,7 @@ fn dies(
 }
 
 /// The number of a node's fault word.
-fn site(work: &Work<'_>, sites: &mut Vec<FaultSite>, site_of: &mut FxHashMap<u32, u32>, n: u32) -> u32 {
+fn site(work: &RegionGraph<'_>, sites: &mut Vec<FaultSite>, site_of: &mut FxHashMap<u32, u32>, n: u32) -> u32 {
     *site_of.entry(n).or_insert_with(|| {
         let node = &work.nodes[n as usize];
         // The overwritten array may be a reshape of the program's one (`form`); the message names the program's shape.

@@ -6,8 +6,16 @@
 use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{Plan, Step};
 
+macro_rules! ops_max {
+    () => {
+        64
+    };
+}
+
 /// Graph ops one kernel may hold.
-pub const OPS_MAX: u32 = 64;
+pub const OPS_MAX: u32 = ops_max!();
+/// The words in which a plan says that [`OPS_MAX`] cut a kernel.
+pub const OPS_MAX_WORDS: &str = concat!("a kernel holds at most ", ops_max!(), " ops");
 /// Ops several merged roots may hold together.
 pub const OPS_MERGED_MAX: u32 = 128;
 

@@ -6,7 +6,7 @@
 use super::bits::Bits;
 use super::cones::Cones;
 use super::cut::Cuts;
-use super::form::{Class, Work};
+use super::form::{Class, RegionGraph};
 use super::grouping::{Cluster, Fold, Phase};
 use super::patches::base_of;
 use super::source::Source;
@@ -14,7 +14,7 @@ use crate::graph::Op;
 use rustc_hash::FxHashMap;
 
 /// Makes a cluster of every written node.
-pub fn cluster(work: &Work<'_>, cuts: &Cuts) -> Vec<Cluster> {
+pub fn cluster(work: &RegionGraph<'_>, cuts: &Cuts) -> Vec<Cluster> {
     let mut cones = Cones::new(work);
     let mut clusters = Vec::new();
     let overwritten = overwritten(work);
@@ -57,7 +57,7 @@ pub fn cluster(work: &Work<'_>, cuts: &Cuts) -> Vec<Cluster> {
 }
 
 /// The buffers that are partly overwritten in place, and by which node.
-fn overwritten(work: &Work<'_>) -> FxHashMap<u32, u32> {
+fn overwritten(work: &RegionGraph<'_>) -> FxHashMap<u32, u32> {
     let count = work.nodes.len() as u32;
     let patches = (0..count).filter(|&n| work.nodes[n as usize].takes_over);
     let of = |n: u32| match base_of(work, n)? {

@@ -4,7 +4,7 @@
 //! and these buffers. Must hold: FUSE-1.
 
 use super::bits::Bits;
-use super::form::Work;
+use super::form::RegionGraph;
 use crate::contract::region::RegionArg;
 
 /// For every node, the inline nodes and the buffers below it.
@@ -17,13 +17,13 @@ pub struct Cones {
 
 impl Cones {
     /// Empty cones.
-    pub fn new(work: &Work<'_>) -> Cones {
+    pub fn new(work: &RegionGraph<'_>) -> Cones {
         let (nodes, inputs) = (work.nodes.len(), work.region.inputs.len());
         Cones { nodes: vec![Bits::new(nodes); nodes], reads: vec![Bits::new(nodes + inputs); nodes] }
     }
 
     /// Computes the cone of one node from those of its arguments; `written` tells which nodes have buffers.
-    pub fn compute(&mut self, work: &Work<'_>, written: &[bool], index: usize) {
+    pub fn compute(&mut self, work: &RegionGraph<'_>, written: &[bool], index: usize) {
         let count = work.nodes.len();
         let mut nodes = Bits::new(count);
         let mut reads = Bits::new(count + work.region.inputs.len());

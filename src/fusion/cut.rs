@@ -6,9 +6,9 @@
 
 use super::anchors::anchored;
 use super::bits::Bits;
-use super::budget::{Budget, OPS_MAX};
+use super::budget::{Budget, OPS_MAX, OPS_MAX_WORDS};
 use super::cones::Cones;
-use super::form::{Class, Work};
+use super::form::{Class, RegionGraph};
 use super::in_step::in_step;
 use super::pack;
 use crate::contract::region::RegionArg;
@@ -25,7 +25,7 @@ pub struct Cuts {
 }
 
 /// Decides which nodes are written out; `extra` are nodes that a later pass wants written.
-pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
+pub fn cut(work: &RegionGraph<'_>, budget: Budget, extra: &[u32]) -> Cuts {
     let count = work.nodes.len();
     let mut cuts = Cuts { written: anchored(work), reason: vec![None; count] };
     for (index, node) in work.nodes.iter().enumerate() {
@@ -76,7 +76,7 @@ pub fn cut(work: &Work<'_>, budget: Budget, extra: &[u32]) -> Cuts {
 /// Checks of conditions and of indices that would be computed for some of their elements only, because only slices or
 /// single elements of their values are read. The result of an array's check must not depend on which of its elements
 /// are read, nor on fusion.
-fn partly_checked(work: &Work<'_>, written: &[bool]) -> Vec<u32> {
+fn partly_checked(work: &RegionGraph<'_>, written: &[bool]) -> Vec<u32> {
     let mut found = Vec::new();
     if !work.nodes.iter().any(|node| node.op.facts().checks_inline()) {
         return found;
@@ -102,7 +102,7 @@ fn partly_checked(work: &Work<'_>, written: &[bool]) -> Vec<u32> {
 }
 
 /// Whether computing all of a node reads all of an argument.
-fn reads_all(work: &Work<'_>, n: u32, slot: usize) -> bool {
+fn reads_all(work: &RegionGraph<'_>, n: u32, slot: usize) -> bool {
     let node = &work.nodes[n as usize];
     let from = work.arg_shape(node.args[slot]);
     match node.op.facts().reads(slot) {
@@ -138,7 +138,7 @@ enum Times {
     Expanded,
 }
 
-fn multiplied(work: &Work<'_>, index: usize) -> Times {
+fn multiplied(work: &RegionGraph<'_>, index: usize) -> Times {
     let node = &work.nodes[index];
     if node.class != Class::Inline || node.op.is_number() {
         return Times::Once;
@@ -177,13 +177,13 @@ fn multiplied(work: &Work<'_>, index: usize) -> Times {
 
 /// Simple operations to compute one element of a node. Random numbers do not count, because they are drawn again at
 /// each read.
-fn cone_weight(work: &Work<'_>, cones: &Cones, index: usize) -> u32 {
+fn cone_weight(work: &RegionGraph<'_>, cones: &Cones, index: usize) -> u32 {
     cones.nodes[index].iter().map(|n| work.nodes[n as usize].op.facts().cost.weight_again()).sum()
 }
 
 /// The same, with an argument that is read at several places counted once for each, as it will be computed. In nested
 /// joins of parts, this doubles with every level.
-fn total_weight(work: &Work<'_>, cuts: &Cuts, totals: &[u32], index: usize) -> u32 {
+fn total_weight(work: &RegionGraph<'_>, cuts: &Cuts, totals: &[u32], index: usize) -> u32 {
     let mut here: SmallVec<[u32; 16]> = SmallVec::from_slice(&[index as u32]);
     let mut sum: u32 = 0;
     let mut next = 0;
@@ -207,7 +207,7 @@ fn total_weight(work: &Work<'_>, cuts: &Cuts, totals: &[u32], index: usize) -> u
 }
 
 fn over_budget(
-    work: &Work<'_>,
+    work: &RegionGraph<'_>,
     cones: &Cones,
     cuts: &Cuts,
     budget: Budget,
@@ -215,7 +215,7 @@ fn over_budget(
 ) -> Option<(Vec<u32>, &'static str)> {
     let cone = &cones.nodes[index];
     let reason = if cone.count() > OPS_MAX && ops(work, cone) > OPS_MAX {
-        "a kernel holds at most 64 ops"
+        OPS_MAX_WORDS
     } else if pack::bound(work, cone, &cones.reads[index], &space_of(work, index), budget) > budget.reads_max {
         "a kernel would otherwise bind more buffers than it may"
     } else {
@@ -251,7 +251,7 @@ fn over_budget(
 }
 
 /// The number of ops among the nodes of a cone. Casts of operands with mixed dtypes, and fills, do not count.
-fn ops(work: &Work<'_>, cone: &Bits) -> u32 {
+fn ops(work: &RegionGraph<'_>, cone: &Bits) -> u32 {
     let counts = |n: &u32| {
         let op = &work.nodes[*n as usize].op;
         !op.is_cast() && !op.is_number()
@@ -260,7 +260,7 @@ fn ops(work: &Work<'_>, cone: &Bits) -> u32 {
 }
 
 /// The space of a kernel that ends with a node.
-fn space_of(work: &Work<'_>, index: usize) -> Shape {
+fn space_of(work: &RegionGraph<'_>, index: usize) -> Shape {
     let node = &work.nodes[index];
     match node.class {
         Class::Reduce => work.arg_shape(node.args[0]),
@@ -270,6 +270,6 @@ fn space_of(work: &Work<'_>, index: usize) -> Shape {
     }
 }
 
-fn worth_a_buffer(work: &Work<'_>, n: u32) -> bool {
+fn worth_a_buffer(work: &RegionGraph<'_>, n: u32) -> bool {
     work.nodes[n as usize].class == Class::Inline && !work.nodes[n as usize].op.is_number()
 }

@@ -4,7 +4,7 @@
 //! structure. Must hold: without that variable, no text is made.
 
 use super::explain::explain;
-use super::form::Work;
+use super::form::RegionGraph;
 use super::grouping::Grouping;
 use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{Plan, Program};
@@ -13,7 +13,7 @@ use crate::dump;
 use std::fmt::Write;
 
 /// Writes the files for a structure that was planned for the first time.
-pub fn first_planned(key: u64, work: &Work<'_>, grouping: &Grouping, plan: &Plan, device: &DeviceInfo) {
+pub fn first_planned(key: u64, work: &RegionGraph<'_>, grouping: &Grouping, plan: &Plan, device: &DeviceInfo) {
     if dump::folder().is_none() {
         return;
     }
@@ -36,7 +36,7 @@ pub fn first_planned(key: u64, work: &Work<'_>, grouping: &Grouping, plan: &Plan
 }
 
 /// The working nodes, after `form`.
-fn form(work: &Work<'_>) -> String {
+fn form(work: &RegionGraph<'_>) -> String {
     let mut text = String::new();
     for (number, input) in work.region.inputs.iter().enumerate() {
         let _ = writeln!(text, "i{number}: {} {}", input.meta.dtype, input.meta.shape);
@@ -57,7 +57,7 @@ fn form(work: &Work<'_>) -> String {
 }
 
 /// The nodes that are written to memory, and the kernels, after `cut` and `cluster`.
-fn groups(work: &Work<'_>, grouping: &Grouping) -> String {
+fn groups(work: &RegionGraph<'_>, grouping: &Grouping) -> String {
     let mut text = String::new();
     let written = (0..grouping.written.len()).filter(|&n| grouping.written[n]).map(|n| format!("n{n}"));
     let _ = writeln!(text, "written: {}", written.collect::<Vec<_>>().join(" "));

@@ -1,6 +1,6 @@
 //! Converts a region to working nodes.
 //!
-//! In: a region. Out: [`Work`]: nodes with arguments that are nodes, inputs or scalars; synthetic nodes for scalars
+//! In: a region. Out: [`RegionGraph`]: nodes with arguments that are nodes, inputs or scalars; synthetic nodes for scalars
 //! that a library kernel needs as buffers; the class of each node. Must hold: arguments stand before their node; a node
 //! knows its consumers.
 
@@ -63,14 +63,14 @@ pub struct WorkNode {
 
 /// The region, as the passes see it.
 #[derive(Debug)]
-pub struct Work<'r> {
+pub struct RegionGraph<'r> {
     /// The region.
     pub region: &'r Region,
     /// Nodes in topological order.
     pub nodes: Vec<WorkNode>,
 }
 
-impl Work<'_> {
+impl RegionGraph<'_> {
     /// The shape of an argument.
     pub fn arg_shape(&self, arg: RegionArg) -> Shape {
         match arg {
@@ -91,7 +91,7 @@ impl Work<'_> {
 }
 
 /// Builds the working nodes.
-pub fn form(region: &Region) -> Work<'_> {
+pub fn form(region: &Region) -> RegionGraph<'_> {
     let mut nodes: Vec<WorkNode> = Vec::with_capacity(region.nodes.len());
     let mut renamed: Vec<u32> = Vec::with_capacity(region.nodes.len());
     for (number, node) in (0u32..).zip(&region.nodes) {
@@ -162,7 +162,7 @@ pub fn form(region: &Region) -> Work<'_> {
             }
         }
     }
-    Work { region, nodes }
+    RegionGraph { region, nodes }
 }
 
 /// An output that is a reshape of a written node has the same bytes, so it gets the node's buffer instead of a copy. If
@@ -302,7 +302,7 @@ fn classify(nodes: &[WorkNode], region: &Region, elements: usize, op: &Op, args:
 }
 
 /// For an operand of matmul: the buffer's argument, and whether it is read transposed.
-pub fn matmul_operand(work: &Work<'_>, arg: RegionArg) -> (RegionArg, bool) {
+pub fn matmul_operand(work: &RegionGraph<'_>, arg: RegionArg) -> (RegionArg, bool) {
     if let RegionArg::Node(n) = arg {
         let node = &work.nodes[n as usize];
         if let Op::View(View::Permute(perm)) = &node.op

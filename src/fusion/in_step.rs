@@ -2,11 +2,11 @@
 //!
 //! In: a working node and one of its arguments. Out: yes, or no where it is read through an index map, or all of it is.
 
-use super::form::Work;
+use super::form::RegionGraph;
 use crate::graph::Reads;
 
 /// Whether argument `slot` (node `m`) of node `n` is read at `n`'s own element.
-pub fn in_step(work: &Work<'_>, n: u32, slot: usize, m: u32) -> bool {
+pub fn in_step(work: &RegionGraph<'_>, n: u32, slot: usize, m: u32) -> bool {
     let (node, arg) = (&work.nodes[n as usize], &work.nodes[m as usize]);
     match node.op.facts().reads(slot) {
         Reads::Expanded => arg.meta.shape == node.meta.shape,

@@ -5,14 +5,14 @@
 //! which extents are 1 or 0. So regions of one program with other sizes share a key, and the passes from `cut` to
 //! `pack` decide the same for them.
 
-use super::form::Work;
+use super::form::RegionGraph;
 use crate::contract::region::RegionArg;
 use crate::graph::Shape;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
 /// The key of a region's grouping on a device, for a limit on the buffers that a kernel reads, packed or not.
-pub fn key(work: &Work<'_>, device: u8, reads_max: u32, packs: bool) -> u64 {
+pub fn key(work: &RegionGraph<'_>, device: u8, reads_max: u32, packs: bool) -> u64 {
     let mut hasher = FxHasher::default();
     (device, reads_max, packs).hash(&mut hasher);
     let shape_key = |shape: &'_ Shape, hasher: &mut FxHasher, shapes: &mut FxHashMap<Shape, u32>| {

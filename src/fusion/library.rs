@@ -3,7 +3,7 @@
 //! In: the node. Out: the library kernel with its sizes, and which buffer each operand is.
 //! Must hold: operands are buffers (`cut` wrote them out); the last operand is scratch, if there is any.
 
-use super::form::{Work, matmul_operand};
+use super::form::{RegionGraph, matmul_operand};
 use super::source::{Source, source_of};
 use crate::contract::region::RegionArg;
 use crate::graph::{LinearOp, Op, Parts};
@@ -24,7 +24,7 @@ pub struct LibraryCall {
 }
 
 /// The library call of a node.
-pub fn call(work: &Work<'_>, n: u32) -> LibraryCall {
+pub fn call(work: &RegionGraph<'_>, n: u32) -> LibraryCall {
     let node = &work.nodes[n as usize];
     match &node.op {
         Op::MatMul => matmul(work, n),
@@ -93,7 +93,7 @@ pub fn call(work: &Work<'_>, n: u32) -> LibraryCall {
     }
 }
 
-fn matmul(work: &Work<'_>, n: u32) -> LibraryCall {
+fn matmul(work: &RegionGraph<'_>, n: u32) -> LibraryCall {
     let node = &work.nodes[n as usize];
     let shape = &node.meta.shape;
     let (a, transpose_a) = matmul_operand(work, node.args[0]);
@@ -117,7 +117,7 @@ fn matmul(work: &Work<'_>, n: u32) -> LibraryCall {
     LibraryCall { library, operands, output: 2, base: None }
 }
 
-fn linear(work: &Work<'_>, n: u32, op: LinearOp) -> LibraryCall {
+fn linear(work: &RegionGraph<'_>, n: u32, op: LinearOp) -> LibraryCall {
     let node = &work.nodes[n as usize];
     let pages = |dims: &[usize]| dims.iter().skip(2).product::<usize>() as u32;
     let matrix = work.arg_shape(node.args[0]);
@@ -135,7 +135,7 @@ fn linear(work: &Work<'_>, n: u32, op: LinearOp) -> LibraryCall {
 }
 
 /// The call of a kernel that reads all arguments of its node, and then writes the node's value.
-fn whole(work: &Work<'_>, n: u32, library: Library) -> LibraryCall {
+fn whole(work: &RegionGraph<'_>, n: u32, library: Library) -> LibraryCall {
     let mut operands: SmallVec<[Source; 4]> = work.nodes[n as usize].args.iter().map(|&arg| source_of(arg)).collect();
     operands.push(Source::Node(n));
     LibraryCall { library, output: operands.len() - 1, operands, base: None }

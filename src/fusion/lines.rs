@@ -4,7 +4,7 @@
 //! ([`WorkNode::lines_held`](super::form::WorkNode)). Must hold: it is a function of shapes and of the device's numbers
 //! (FUSE-3), and a part of the key of the grouping, which knows no sizes.
 
-use super::form::{Class, Work};
+use super::form::{Class, RegionGraph};
 use crate::contract::device::DeviceInfo;
 use crate::graph::{DType, DimSet, Nan, Op, ReduceOp, Shape};
 use crate::kernels::ir::{LINE_SHARE_MAX, LINE_WORKGROUP_MAX};
@@ -17,13 +17,13 @@ const ARRAYS_MAX: u32 = 2;
 const ARRAYS_OF_SHORT_MAX: u32 = 4;
 
 /// Sets, for every reduction, how many arrays' lines fit.
-pub fn lines(work: &mut Work<'_>, device: &DeviceInfo) {
+pub fn lines(work: &mut RegionGraph<'_>, device: &DeviceInfo) {
     for n in 0..work.nodes.len() {
         work.nodes[n].lines_held = lines_held(work, n, device);
     }
 }
 
-fn lines_held(work: &Work<'_>, n: usize, device: &DeviceInfo) -> u32 {
+fn lines_held(work: &RegionGraph<'_>, n: usize, device: &DeviceInfo) -> u32 {
     let node = &work.nodes[n];
     let Op::Reduce { op, dims, .. } = node.op else { return 0 };
     let (shape, dtype) = (work.arg_shape(node.args[0]), work.arg_dtype(node.args[0]));
@@ -51,7 +51,7 @@ pub fn folds_moments(op: &Op) -> bool {
 
 /// Whether the result of a reduction is used again with the elements that were reduced. Other reductions have one
 /// grouping for all sizes.
-fn goes_on(work: &Work<'_>, n: u32, elements: &Shape) -> bool {
+fn goes_on(work: &RegionGraph<'_>, n: u32, elements: &Shape) -> bool {
     let outer = &work.nodes[n as usize].meta.shape;
     let mut seen: FxHashSet<u32> = FxHashSet::default();
     let mut stack = vec![n];

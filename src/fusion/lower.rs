@@ -13,7 +13,7 @@ mod wide_number;
 
 use super::budget::OPS_MERGED_MAX;
 use super::builder::{Builder, Origin};
-use super::form::{Class, Work};
+use super::form::{Class, RegionGraph};
 use super::grouping::{Cluster, Fold, Phase};
 use super::index::{At, Coordinate, Space, coordinates, linear, value_of};
 use super::source::Source;
@@ -68,7 +68,7 @@ pub struct Packed {
 
 /// Lowers one cluster.
 pub(super) struct Lowering<'a, 'r> {
-    pub(super) work: &'a Work<'r>,
+    pub(super) work: &'a RegionGraph<'r>,
     pub(super) written: &'a [bool],
     pub(super) cluster: &'a Cluster,
     pub(super) device: &'a DeviceInfo,
@@ -106,7 +106,12 @@ pub struct Surroundings<'a> {
 }
 
 /// Lowers a cluster that is not a library kernel.
-pub fn lower<'a>(work: &'a Work<'_>, written: &'a [bool], cluster: &'a Cluster, around: Surroundings<'a>) -> Lowered {
+pub fn lower<'a>(
+    work: &'a RegionGraph<'_>,
+    written: &'a [bool],
+    cluster: &'a Cluster,
+    around: Surroundings<'a>,
+) -> Lowered {
     let root = cluster.roots[0].0;
     let node = &work.nodes[root as usize];
     let shape = match node.class {
@@ -151,7 +156,7 @@ pub fn lower<'a>(work: &'a Work<'_>, written: &'a [bool], cluster: &'a Cluster, 
 }
 
 /// The space's shape, from this region's nodes: a cached grouping knows no sizes.
-fn space_shape(work: &Work<'_>, cluster: &Cluster) -> Shape {
+fn space_shape(work: &RegionGraph<'_>, cluster: &Cluster) -> Shape {
     let folded = cluster.roots.iter().find(|root| work.nodes[root.0 as usize].class == Class::Reduce);
     match folded {
         Some(&(root, _)) => work.arg_shape(work.nodes[root as usize].args[0]),
@@ -332,21 +337,20 @@ impl Lowering<'_, '_> {
         let dtype = node.meta.dtype;
         match &node.op {
             Op::Source(_) => unreachable!("REGION-2: sources are inputs"),
-            Op::Apply(op) if let Some(inner) = self.mixes(n, *op) => {
-                let args: SmallVec<[Val; 3]> =
-                    (0..node.args.len()).map(|slot| self.mixed(n, slot, inner, at, guard)).collect();
-                let output = if dtype == DType::Bool { dtype } else { inner };
-                let value = self.builder.apply(*op, &args, output);
-                self.builder.cast(value, dtype)
-            }
-            Op::Apply(op) if let Some((slot, number)) = self.beside_number(n, *op) => {
-                let x = self.expanded(n, 1 - slot, at, guard);
-                let mut emit = wide_number::Emitter { lowering: self, node: n, numbers: 0 };
-                wide::apply(&mut emit, *op, &x, number, slot == 0)
-            }
             Op::Apply(op) => {
-                let args: SmallVec<[Val; 3]> =
-                    (0..node.args.len()).map(|slot| self.expanded(n, slot, at, guard)).collect();
+                let slots = 0..node.args.len();
+                if let Some(inner) = self.mixes(n, *op) {
+                    let args: SmallVec<[Val; 3]> = slots.map(|slot| self.mixed(n, slot, inner, at, guard)).collect();
+                    let output = if dtype == DType::Bool { dtype } else { inner };
+                    let value = self.builder.apply(*op, &args, output);
+                    return self.builder.cast(value, dtype);
+                }
+                if let Some((slot, number)) = self.beside_number(n, *op) {
+                    let x = self.expanded(n, 1 - slot, at, guard);
+                    let mut emit = wide_number::Emitter { lowering: self, node: n, numbers: 0 };
+                    return wide::apply(&mut emit, *op, &x, number, slot == 0);
+                }
+                let args: SmallVec<[Val; 3]> = slots.map(|slot| self.expanded(n, slot, at, guard)).collect();
                 self.builder.apply(*op, &args, dtype)
             }
             Op::Fill => self.arg(n, 0, at, guard),

@@ -7,7 +7,7 @@
 use super::bits::Bits;
 use super::budget::{Budget, OPS_MERGED_MAX};
 use super::cut::Cuts;
-use super::form::Work;
+use super::form::RegionGraph;
 use super::grouping::{Cluster, Fold, Phase, reduced_shape};
 use super::in_step::in_step;
 use super::pack;
@@ -18,7 +18,7 @@ use crate::graph::Shape;
 mod lines;
 
 /// Merges clusters while any two fit.
-pub fn merge(work: &Work<'_>, cuts: &Cuts, budget: Budget, clusters: &mut Vec<Cluster>) {
+pub fn merge(work: &RegionGraph<'_>, cuts: &Cuts, budget: Budget, clusters: &mut Vec<Cluster>) {
     let mut paths = Paths::of(work, clusters);
     let mut current = 0;
     while current < clusters.len() {
@@ -77,7 +77,7 @@ fn without(reads: &Bits, roots: &[(u32, Phase)]) -> Bits {
 type Union = (Shape, Fold, Vec<(u32, Phase)>);
 
 /// The union, if `b` may join `a`.
-fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -> Option<Union> {
+fn fit(work: &RegionGraph<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -> Option<Union> {
     if a.fold == Fold::Alone || b.fold == Fold::Alone {
         return None;
     }
@@ -85,7 +85,7 @@ fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -
 }
 
 /// The same for a union in which all reductions run at the same time.
-fn fit_once(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -> Option<Union> {
+fn fit_once(work: &RegionGraph<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -> Option<Union> {
     let b_reads_a = a.roots.iter().any(|&(n, _)| b.reads.contains(n));
     let a_reads_b = b.roots.iter().any(|&(n, _)| a.reads.contains(n));
     let (fold, b_phase) = match (a.fold, b.fold) {
@@ -126,7 +126,7 @@ fn fit_once(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Clust
 
 /// Whether the union of two clusters holds few enough ops, and binds few enough buffers.
 fn is_bindable(
-    work: &Work<'_>,
+    work: &RegionGraph<'_>,
     budget: Budget,
     (a, b): (&Cluster, &Cluster),
     roots: &[(u32, Phase)],
@@ -147,7 +147,7 @@ fn reads_of_union(a: &Cluster, b: &Cluster, roots: &[(u32, Phase)]) -> Bits {
     without(&reads, roots)
 }
 
-fn shares_large_read(work: &Work<'_>, a: &Cluster, b: &Cluster) -> bool {
+fn shares_large_read(work: &RegionGraph<'_>, a: &Cluster, b: &Cluster) -> bool {
     let count = work.nodes.len() as u32;
     a.reads.meets(&b.reads)
         && a.reads.iter().filter(|&r| b.reads.contains(r)).any(|r| {
@@ -161,7 +161,7 @@ fn shares_large_read(work: &Work<'_>, a: &Cluster, b: &Cluster) -> bool {
 }
 
 /// Whether every read of `target` in a cluster is at the element that is being computed.
-fn reads_in_step(work: &Work<'_>, cuts: &Cuts, cluster: &Cluster, target: u32) -> bool {
+fn reads_in_step(work: &RegionGraph<'_>, cuts: &Cuts, cluster: &Cluster, target: u32) -> bool {
     let mut seen_flat = Bits::new(work.nodes.len());
     let mut seen_bent = Bits::new(work.nodes.len());
     let mut stack: Vec<(u32, bool)> = cluster.roots.iter().map(|&(n, _)| (n, true)).collect();

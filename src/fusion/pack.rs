@@ -7,13 +7,13 @@
 
 use super::bits::Bits;
 use super::budget::Budget;
-use super::form::Work;
+use super::form::RegionGraph;
 use super::grouping::{Cluster, Fold};
 use crate::contract::region::RegionArg;
 use crate::graph::{DType, Reads, Shape};
 
 /// The least number of bindings that a kernel of these nodes needs for its reads.
-pub fn bound(work: &Work<'_>, members: &Bits, reads: &Bits, space: &Shape, budget: Budget) -> u32 {
+pub fn bound(work: &RegionGraph<'_>, members: &Bits, reads: &Bits, space: &Shape, budget: Budget) -> u32 {
     let count = reads.count();
     if count <= budget.reads_max || !budget.packs {
         return count;
@@ -26,14 +26,14 @@ pub fn bound(work: &Work<'_>, members: &Bits, reads: &Bits, space: &Shape, budge
 }
 
 /// Chooses, for each cluster, the reads that are packed.
-pub fn pack(work: &Work<'_>, clusters: &mut [Cluster], budget: Budget) {
+pub fn pack(work: &RegionGraph<'_>, clusters: &mut [Cluster], budget: Budget) {
     for cluster in clusters {
         cluster.packed = chosen(work, cluster, budget);
     }
 }
 
 /// The reads of a cluster that are packed: none if they fit the budget.
-fn chosen(work: &Work<'_>, cluster: &Cluster, budget: Budget) -> Bits {
+fn chosen(work: &RegionGraph<'_>, cluster: &Cluster, budget: Budget) -> Bits {
     let outputs = cluster.roots.len() as u32;
     let mut left = cluster.reads.count();
     let fits = |left: u32, packs: usize| left + packs as u32 + outputs <= budget.reads_max + 1;
@@ -61,7 +61,7 @@ fn chosen(work: &Work<'_>, cluster: &Cluster, budget: Budget) -> Bits {
 }
 
 /// The reads that are smaller than the space and that only elementwise ops use.
-fn expanding(work: &Work<'_>, members: &Bits, reads: &Bits, space: &Shape) -> Vec<u32> {
+fn expanding(work: &RegionGraph<'_>, members: &Bits, reads: &Bits, space: &Shape) -> Vec<u32> {
     let count = work.nodes.len() as u32;
     let is_smaller = |shape: &Shape| (0..space.rank()).any(|d| shape.dim(d) == 1 && space.dim(d) != 1);
     let mut list: Vec<u32> = reads.iter().filter(|&read| is_smaller(&meta(work, read).0)).collect();
@@ -83,7 +83,7 @@ fn expanding(work: &Work<'_>, members: &Bits, reads: &Bits, space: &Shape) -> Ve
     list
 }
 
-fn meta(work: &Work<'_>, read: u32) -> (Shape, DType) {
+fn meta(work: &RegionGraph<'_>, read: u32) -> (Shape, DType) {
     let count = work.nodes.len() as u32;
     let meta = match read {
         n if n < count => &work.nodes[n as usize].meta,

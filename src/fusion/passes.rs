@@ -12,7 +12,7 @@ use super::cluster::cluster;
 use super::cut::cut;
 use super::dump;
 use super::fits::misfit;
-use super::form::{Work, form};
+use super::form::{RegionGraph, form};
 use super::grouping::Grouping;
 use super::join::join;
 use super::key::key;
@@ -71,7 +71,7 @@ pub fn plan(region: &Region, device: &DeviceInfo, caches: &mut Caches) -> Result
 /// The results of the passes for a region.
 struct Passed<'r> {
     key: u64,
-    work: Work<'r>,
+    work: RegionGraph<'r>,
     grouping: Arc<Grouping>,
     plan: Plan,
 }

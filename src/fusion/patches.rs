@@ -8,14 +8,14 @@
 //! dies there.
 
 use super::anchors::anchored;
-use super::form::{Class, Work, unreshaped};
+use super::form::{Class, RegionGraph, unreshaped};
 use super::source::{Source, source_of};
 use crate::contract::region::RegionArg;
 use crate::graph::{Op, Reads, Shape, SliceDim, View};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Sets `takes_over` and `apart` on the nodes.
-pub fn patches(work: &mut Work<'_>) {
+pub fn patches(work: &mut RegionGraph<'_>) {
     let patches: Vec<u32> = (0..work.nodes.len() as u32).filter(|&n| base_of(work, n).is_some()).collect();
     if patches.is_empty() {
         return;
@@ -43,14 +43,14 @@ pub fn patches(work: &mut Work<'_>) {
 }
 
 /// The array that a node overwrites in part.
-pub fn base_of(work: &Work<'_>, n: u32) -> Option<Source> {
+pub fn base_of(work: &RegionGraph<'_>, n: u32) -> Option<Source> {
     let node = &work.nodes[n as usize];
     let is_buffer = matches!(node.class, Class::Patch | Class::Library);
     (is_buffer && node.op.facts().overwrites()).then(|| source_of(node.args[0]))
 }
 
 /// For each base, the nodes that read it, ascending.
-fn readers(work: &Work<'_>, patches: &[u32]) -> FxHashMap<Source, Vec<u32>> {
+fn readers(work: &RegionGraph<'_>, patches: &[u32]) -> FxHashMap<Source, Vec<u32>> {
     let mut readers: FxHashMap<Source, Vec<u32>> =
         patches.iter().filter_map(|&p| Some((base_of(work, p)?, Vec::new()))).collect();
     for (n, node) in work.nodes.iter().enumerate() {
@@ -66,7 +66,7 @@ fn readers(work: &Work<'_>, patches: &[u32]) -> FxHashMap<Source, Vec<u32>> {
 }
 
 /// Whether a buffer may end in the region: it is not an output, and not an input that stays alive.
-fn may_end(work: &Work<'_>, source: Source) -> bool {
+fn may_end(work: &RegionGraph<'_>, source: Source) -> bool {
     match source {
         Source::Node(n) => work.nodes[n as usize].output.is_none(),
         Source::Input(i) => {
@@ -79,7 +79,7 @@ fn may_end(work: &Work<'_>, source: Source) -> bool {
 
 /// The nodes that have to be written to memory before `p` overwrites its base: those that read the base and are needed
 /// later, or that `p` itself needs at other elements. `None` if the base itself is needed.
-fn apart(work: &Work<'_>, written: &[bool], readers: &[u32], (p, base): (u32, Source)) -> Option<Vec<u32>> {
+fn apart(work: &RegionGraph<'_>, written: &[bool], readers: &[u32], (p, base): (u32, Source)) -> Option<Vec<u32>> {
     let mut found = Vec::new();
     let mut seen = FxHashSet::default();
     let mut stack: Vec<u32> = readers.to_vec();
@@ -111,7 +111,7 @@ fn apart(work: &Work<'_>, written: &[bool], readers: &[u32], (p, base): (u32, So
 
 /// Analyses what the kernel of a slice assignment reads.
 struct Reading<'a, 'r> {
-    work: &'a Work<'r>,
+    work: &'a RegionGraph<'r>,
     is_written: &'a dyn Fn(u32) -> bool,
     base: Source,
     /// The base's dimensions, and the slice that is overwritten.

@@ -4,7 +4,7 @@
 //! takes time linear in the neighbours of the two clusters, a merge linear in the number of clusters.
 
 use super::bits::Bits;
-use super::form::Work;
+use super::form::RegionGraph;
 use super::grouping::Cluster;
 use smallvec::SmallVec;
 
@@ -20,7 +20,7 @@ pub(super) struct Paths {
 
 impl Paths {
     /// The order between these clusters.
-    pub(super) fn of(work: &Work<'_>, clusters: &[Cluster]) -> Paths {
+    pub(super) fn of(work: &RegionGraph<'_>, clusters: &[Cluster]) -> Paths {
         let mut maker: Vec<Option<u32>> = vec![None; work.nodes.len()];
         for (c, cluster) in clusters.iter().enumerate() {
             cluster.roots.iter().for_each(|&(root, _)| maker[root as usize] = Some(c as u32));

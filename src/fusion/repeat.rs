@@ -196,15 +196,17 @@ fn relaunch(launch: &Arc<Launch>, region: &Region) -> Arc<Launch> {
 
 /// Puts a number of a node into parameter words.
 pub(super) fn put_number(number: &Number, node: &RegionNode, words: &mut [u32]) {
-    match (number.of, &node.op) {
-        (NumberOf::Arg(slot), _) => {
+    match number.of {
+        NumberOf::Arg(slot) => {
             let RegionArg::Scalar(scalar) = node.args[slot as usize] else {
                 unreachable!("FUSE-8: an argument's kind is in the signature")
             };
             words.iter_mut().zip(scalar.words()).for_each(|(word, new)| *word = new);
         }
-        (NumberOf::Key, Op::Random { key, .. }) => words[..5].copy_from_slice(&key.words()),
-        (NumberOf::Key, op) => unreachable!("FUSE-8: {} has no key", op.name()),
+        NumberOf::Key => {
+            let Op::Random { key, .. } = &node.op else { unreachable!("FUSE-8: {} has no key", node.op.name()) };
+            words[..5].copy_from_slice(&key.words());
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::assemble::assemble_loop;
 use super::caches::KernelCache;
-use super::form::{Work, form};
+use super::form::{RegionGraph, form};
 use super::grouping::Cluster;
 use super::lower::Lowered;
 use super::repeat::{is_blind, put_number};
@@ -93,7 +93,7 @@ impl Body {
 }
 
 /// Makes the kernel of a turn a loop over all turns of `region`, with their parameters; false where it cannot be one.
-pub(super) fn roll(region: &Region, work: &Work<'_>, cluster: &Cluster, lowered: &mut Lowered) -> bool {
+pub(super) fn roll(region: &Region, work: &RegionGraph<'_>, cluster: &Cluster, lowered: &mut Lowered) -> bool {
     let kernel = &lowered.kernel;
     let carries: Option<Vec<Carry>> = (0..cluster.roots.len()).map(|n| carry(lowered, n)).collect();
     let Some(carries) = carries.filter(|_| !kernel.faults && kernel.across().is_none()) else { return false };
@@ -158,7 +158,7 @@ struct Rows {
 }
 
 impl Rows {
-    fn of(work: &Work<'_>, lowered: &Lowered) -> Rows {
+    fn of(work: &RegionGraph<'_>, lowered: &Lowered) -> Rows {
         let mut is_of_turn = vec![false; lowered.params.len()];
         let mut numbers = Vec::new();
         for &(word, n, of) in &lowered.numbers {

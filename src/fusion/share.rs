@@ -4,12 +4,12 @@
 
 use super::bits::Bits;
 use super::budget::Budget;
-use super::form::{Class, Work};
+use super::form::{Class, RegionGraph};
 use super::grouping::Cluster;
 use crate::contract::region::RegionArg;
 
 /// Inline nodes that several large clusters compute and that cost more than a round trip through memory.
-pub fn share(work: &Work<'_>, clusters: &[Cluster], budget: Budget) -> Vec<u32> {
+pub fn share(work: &RegionGraph<'_>, clusters: &[Cluster], budget: Budget) -> Vec<u32> {
     let users = |n: u32| -> Vec<usize> {
         // A cluster over another shape reads a slice or an expansion of the node. It is not counted, because which of
         // the two it is depends on sizes, not on structure (FUSE-3).

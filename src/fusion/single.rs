@@ -3,19 +3,19 @@
 //! In: a region's working nodes, and those that are written. Out: a grouping with one cluster. Must hold: FUSE-1.
 
 use super::bits::Bits;
-use super::form::{Class, Work};
+use super::form::{Class, RegionGraph};
 use super::grouping::{Cluster, Fold, Grouping, Phase};
 use crate::contract::region::RegionArg;
 use smallvec::smallvec;
 
 /// Whether each node of the region is one working node, and any kernel can compute it.
-pub fn is_inline(work: &Work<'_>) -> bool {
+pub fn is_inline(work: &RegionGraph<'_>) -> bool {
     work.nodes.len() == work.region.nodes.len() && work.nodes.iter().all(|node| node.class == Class::Inline)
 }
 
 /// The grouping with one kernel, which computes every node and writes `roots`, ascending. `None` if there is no root, or
 /// roots have several shapes.
-pub fn grouping(work: &Work<'_>, roots: &[u32]) -> Option<Grouping> {
+pub fn grouping(work: &RegionGraph<'_>, roots: &[u32]) -> Option<Grouping> {
     let (nodes, inputs) = (work.nodes.len(), work.region.inputs.len());
     let shape_of = |&n: &u32| &work.nodes[n as usize].meta.shape;
     let shape = shape_of(roots.first()?);

@@ -3,13 +3,13 @@
 //! In: the result of a pass. Out: nothing, or a panic that names the broken invariant, which fails the region.
 
 use super::cut::Cuts;
-use super::form::{Class, Work};
+use super::form::{Class, RegionGraph};
 use super::grouping::Cluster;
 use crate::contract::plan::{Plan, Program, Role, Step};
 use crate::contract::region::RegionArg;
 
 /// Arguments come before their node, a node's consumers are complete, and each output is named once.
-pub fn work(work: &Work<'_>) {
+pub fn work(work: &RegionGraph<'_>) {
     if !cfg!(debug_assertions) {
         return;
     }
@@ -40,7 +40,7 @@ pub fn work(work: &Work<'_>) {
 }
 
 /// Outputs, and nodes that no kernel can compute inline, are written to memory.
-pub fn cuts(work: &Work<'_>, cuts: &Cuts) {
+pub fn cuts(work: &RegionGraph<'_>, cuts: &Cuts) {
     if !cfg!(debug_assertions) {
         return;
     }
@@ -53,7 +53,7 @@ pub fn cuts(work: &Work<'_>, cuts: &Cuts) {
 
 /// FUSE-1: each written node is a root of one cluster; the other nodes that a cluster computes are not written to
 /// memory; a cluster reads buffers only, and none that it makes itself.
-pub fn clusters(work: &Work<'_>, written: &[bool], clusters: &[Cluster]) {
+pub fn clusters(work: &RegionGraph<'_>, written: &[bool], clusters: &[Cluster]) {
     if !cfg!(debug_assertions) {
         return;
     }
@@ -80,7 +80,7 @@ pub fn clusters(work: &Work<'_>, written: &[bool], clusters: &[Cluster]) {
 }
 
 /// FUSE-1, and FUSE-2: a cluster's reads are made before it runs, and overwritten only after it.
-pub fn ordered(work: &Work<'_>, written: &[bool], list: &[Cluster]) {
+pub fn ordered(work: &RegionGraph<'_>, written: &[bool], list: &[Cluster]) {
     if !cfg!(debug_assertions) {
         return;
     }

@@ -105,17 +105,17 @@ impl Cost {
 /// Simple operations, separated by the rates at which devices do them: `f64_gop_per_s` and `f32_gop_per_s` of
 /// `contract::device::Costs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Work {
+pub struct Operations {
     /// Operations whose result is f64.
     pub double: f64,
     /// All other operations.
     pub other: f64,
 }
 
-impl Work {
+impl Operations {
     /// Simple operations whose results are of a dtype.
-    pub fn of(dtype: DType, operations: f64) -> Work {
-        let mut work = Work::default();
+    pub fn of(dtype: DType, operations: f64) -> Operations {
+        let mut work = Operations::default();
         work.add(dtype, operations);
         work
     }

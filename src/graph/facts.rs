@@ -9,7 +9,6 @@
 //! answer is the same for almost all ops ([`Op::binds_all_pieces`], [`Op::is_kept_at_once`]). The matches of this file
 //! name every op, so that the compiler asks for the facts of a new one. `graph/costs.rs` defines costs,
 //! `graph/gradient.rs` defines rules of gradients.
-//! `graph/gradient.rs` what rules of gradients mean.
 
 mod parts;
 

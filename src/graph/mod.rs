@@ -1,8 +1,10 @@
 //! The vocabulary of the task graph: element types, shapes, nodes; the op table (`table`) and the functions of its ops
 //! (`semantics`); the facts of ops (`facts`); the layouts of factorisations (`linear`); the meaning of costs and
-//! gradients (`costs`, `gradient`); rules of dtypes (`mixed`, `wide`, `refusals`); and structure as words (`words`).
+//! gradients (`costs`, `gradient`); rules of dtypes (`mixed`, `wide`, `refusals`); the words of scratch memory that ops
+//! need (`scratch`); the search for repeated structure (`repeats`); and structure as words (`words`).
 //!
-//! In: nothing. Out: types that every stage reads. Must never know what a kernel, a buffer or a device is.
+//! In: nothing. Out: types that every stage reads. Must hold: no file here imports a kernel, a device or an actor. An op
+//! refers to memory in one way only: a source holds the program's elements.
 
 pub mod costs;
 mod facts;

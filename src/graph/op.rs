@@ -1,8 +1,8 @@
 //! The ops of the graph's nodes. Elementwise ops are rows of [`ElementOp`]'s table; every op that moves, reduces or
 //! sorts elements is a variant here, with the attributes that its shape rule needs.
 //!
-//! Must hold: a variant carries no device, kernel or buffer; attributes are plain numbers, so that a
-//! region's structure can be hashed without them.
+//! Must hold: a variant carries no device, kernel or device memory; attributes are plain numbers, so that a region's
+//! structure can be hashed without them. `Op::Source` alone holds elements: those that the program passed.
 
 use super::linear::LinearOp;
 use super::shape::Shape;
@@ -28,7 +28,7 @@ pub struct SliceDim {
     pub len: usize,
 }
 
-/// An op that only renames where elements lie; fused into its consumer's loads.
+/// An op that changes which element stands at which index, and computes nothing. It is fused into its consumer's loads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum View {
     /// The same elements in memory order under another shape.
@@ -78,20 +78,20 @@ pub enum Dist {
     /// product is below `2^32 mod span` (Lemire, "Fast random integer generation in an interval", 2019). `args` are low
     /// (i32/u32) and span (u32), whose 0 stands for 2^32.
     Integer,
-    /// Integers (i64) in `[low, low + last]`: 64 bits, cut to as many as `last` has, drawn again where they are above it.
-    /// `args` are low and last, whose bits are a u64.
+    /// Integers (i64) in `[low, low + last]`: draws 64 bits, masks them to the bit width of `last`, and draws again if the
+    /// result is above `last`. `args` are low and last, whose bits are a u64.
     Wide,
     /// Exponential with mean 1.
     Exponential,
     /// Whether 64 random bits, as a fraction, lie below the probability, which is an array.
     Bernoulli,
-    /// Gamma of the shape that is an array, with scale 1.
+    /// Gamma with scale 1. The argument is an array of shape parameters.
     Gamma,
-    /// The logarithm of such a number.
+    /// The logarithm of a Gamma draw. Beta draws are computed from two of these.
     LogGamma,
-    /// Poisson of the mean that is an array: counts as floats.
+    /// Poisson: counts, as floats. The argument is an array of means.
     Poisson,
-    /// Binomial: arrays of the number of trials and of the probability of a success.
+    /// Binomial: counts, as floats. The arguments are arrays of the number of trials and of the probability of success.
     Binomial,
 }
 
@@ -324,7 +324,7 @@ pub enum Op {
     },
     /// A row of the op table, with implicit expansion. `ElementOp::Cast` casts to the node's dtype.
     Apply(ElementOp),
-    /// An op that only renames where elements lie.
+    /// An op that changes which element stands at which index, and computes nothing.
     View(View),
     /// Arguments joined along a dimension.
     Cat {
@@ -433,8 +433,8 @@ impl Meta {
 pub enum Arg {
     /// The value of another node.
     Value(ValueId),
-    /// A number, already of the dtype in which the op computes: it becomes a kernel parameter, so that
-    /// another number never compiles again.
+    /// A number, already of the dtype in which the op computes: it becomes a kernel parameter, so that a
+    /// different number needs no new compilation.
     Scalar(Scalar),
 }
 

@@ -11,13 +11,15 @@ pub fn runs_on_gpus(op: ElementOp, input: DType) -> bool {
     refusal(op, input).is_none()
 }
 
-/// The reason why an op is not written as WGSL; `None` if it is. An H200's compiler rearranges the sums of f64's gamma
-/// function until hundreds of ulp are lost. It does not end, or fails, when powers of `i64` and of f64 are in one
+/// The ops that are not written as WGSL for arguments of a dtype, and why. An H200's compiler rearranges the sums of
+/// f64's gamma function until hundreds of ulp are lost. It hangs or fails if powers of `i64` and of f64 are in one
 /// kernel.
+const REFUSALS: [(ElementOp, DType, &str); 2] = [
+    (ElementOp::Gamma, DType::F64, "the gamma function of f64 is not precise enough on GPUs"),
+    (ElementOp::Pow, DType::I64, "compilers of GPUs fail over powers of i64 beside f64"),
+];
+
+/// The reason why an op is not written as WGSL; `None` if it is.
 pub fn refusal(op: ElementOp, input: DType) -> Option<&'static str> {
-    match (op, input) {
-        (ElementOp::Gamma, DType::F64) => Some("the gamma function of f64 is not precise enough on GPUs"),
-        (ElementOp::Pow, DType::I64) => Some("compilers of GPUs fail over powers of i64 beside f64"),
-        _ => None,
-    }
+    REFUSALS.iter().find(|(refused, dtype, _)| (*refused, *dtype) == (op, input)).map(|(.., why)| *why)
 }

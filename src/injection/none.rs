@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 
-/// What nobody injects.
+/// An injection without faults.
 #[derive(Clone, Debug, Default)]
 pub struct Injection {}
 

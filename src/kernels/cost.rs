@@ -1,17 +1,17 @@
 //! Estimates the cost of kernels in simple operations (`graph::costs`), from the costs of their ops in the op tables.
 //!
-//! In: a kernel of the IR or a library kernel, with its sizes. Out: its [`Work`], which is turned into an estimated
+//! In: a kernel of the IR or a library kernel, with its sizes. Out: its [`Operations`], which is turned into an estimated
 //! time by the rates of a device. The estimate decides when work is sent, and never changes a bit of a result.
 
 use super::ir::{Inst, InstOp, Kernel, Level, Monoid};
 use super::library::Library;
-use crate::graph::costs::{Cost, INSTRUCTION, SIMPLE, Work};
+use crate::graph::costs::{Cost, INSTRUCTION, Operations, SIMPLE};
 use crate::graph::{DType, ReduceOp};
 
 impl Kernel {
     /// Simple operations over an iteration space of `outer` outputs of `inner` elements each.
-    pub fn work(&self, outer: f64, inner: f64) -> Work {
-        let mut work = Work::default();
+    pub fn work(&self, outer: f64, inner: f64) -> Operations {
+        let mut work = Operations::default();
         for inst in self.insts.iter().filter(|inst| !is_index(inst)) {
             let times = match inst.level {
                 Level::Uniform => 1.0,
@@ -67,7 +67,7 @@ impl Monoid {
 
 impl Library {
     /// A rough number of simple operations.
-    pub fn work(&self) -> Work {
+    pub fn work(&self) -> Operations {
         let (dtype, elements, length) = match *self {
             Library::Linear { op, dtype, m, n, columns, batch, .. } => {
                 let elements = op.cost_elements(m as usize, n as usize, columns as usize);
@@ -84,7 +84,7 @@ impl Library {
                 (dtype, before as f64 * after as f64 * fourier.len as f64, fourier.len)
             }
         };
-        Work::of(dtype, self.op().facts().cost.operations(elements, length as u64))
+        Operations::of(dtype, self.op().facts().cost.operations(elements, length as u64))
     }
 }
 
@@ -107,11 +107,11 @@ mod tests {
         let root = InstOp::Apply(ElementOp::Sqrt, smallvec![Val(1)]);
         let insts = vec![(exp.clone(), DType::F32, Level::Element), (root, DType::F64, Level::Uniform)];
         let work = kernel(Form::Map, insts).work(1.0, 1000.0);
-        assert_eq!(work, Work { other: (1 + EXPONENTIAL) as f64 * 1000.0, double: (1 + DIVISION) as f64 });
+        assert_eq!(work, Operations { other: (1 + EXPONENTIAL) as f64 * 1000.0, double: (1 + DIVISION) as f64 });
         let fold = InstOp::Reduce { monoid: Monoid::Sum, args: smallvec![Val(0)] };
         let insts = vec![(fold, DType::F32, Level::Reduced), (exp, DType::F32, Level::Reduced)];
         let work = kernel(Form::Reduce { inner_fast: true }, insts).work(10.0, 100.0);
-        assert_eq!(work, Work { other: 2.0 * 1000.0 + (1 + EXPONENTIAL) as f64 * 10.0, double: 0.0 });
+        assert_eq!(work, Operations { other: 2.0 * 1000.0 + (1 + EXPONENTIAL) as f64 * 10.0, double: 0.0 });
     }
 
     #[test]
@@ -127,6 +127,6 @@ mod tests {
             stride_a: 21,
             stride_b: 35,
         };
-        assert_eq!(product.work(), Work { double: 420.0, other: 0.0 });
+        assert_eq!(product.work(), Operations { double: 420.0, other: 0.0 });
     }
 }

@@ -3,6 +3,7 @@
 //! In: a kernel. Out: the first invariant (IR-1 to IR-8 of `kernels::ir`) that it breaks, with the instruction.
 
 use super::ir::{Access, Form, HEADER_WORDS, Inst, InstOp, Kernel, Level, Monoid, Run, Store, Val};
+use crate::graph::table::DTypeRule;
 use crate::graph::{DType, Dist, ElementOp};
 
 /// Checks IR-1 to IR-8.
@@ -249,39 +250,33 @@ fn random(kernel: &Kernel, dist: Dist, params: &[Val], output: DType) -> Result<
 /// The rule of an elementwise op: its arguments have one dtype (except for a mask), and its result has the same dtype
 /// or is a bool.
 fn apply(op: ElementOp, args: &[DType], output: DType) -> Result<(), String> {
-    use ElementOp::*;
-    let arity = match op {
-        Select | Clamp => 3,
-        Add | Sub | Mul | Div | Pow | Mod | Rem | Atan2 | Hypot | Min | Max => 2,
-        Eq | Ne | Lt | Le | Gt | Ge | And | Or | Xor => 2,
-        _ => 1,
-    };
+    let (arity, rule) = (op.arity(), op.info().rule);
     need(args.len() == arity, || format!("IR-7: {} takes {arity} arguments, not {}", op.name(), args.len()))?;
-    let computed = if op == Select {
+    let computed = if rule == DTypeRule::Select {
         need(args[0] == DType::Bool, || format!("IR-7: a mask of {}", args[0]))?;
         &args[1..]
     } else {
         args
     };
     need(computed.iter().all(|dtype| *dtype == computed[0]), || format!("IR-7: {} of {computed:?}", op.name()))?;
-    let wanted = match op {
-        Cast => output,
-        IsNan | IsInf | IsFinite | Not | Eq | Ne | Lt | Le | Gt | Ge | And | Or | Xor => DType::Bool,
-        _ => computed[0],
+    let wanted = match rule {
+        DTypeRule::Arithmetic | DTypeRule::Real | DTypeRule::Select => computed[0],
+        DTypeRule::Test | DTypeRule::Logic | DTypeRule::Comparison => DType::Bool,
+        DTypeRule::Cast => output,
     };
     need(output == wanted, || format!("IR-7: {} yields {wanted}, says {output}", op.name()))
 }
 
 fn fold(monoid: Monoid, args: &[DType]) -> Result<(), String> {
     use Monoid::*;
-    let fits = match (monoid, args) {
-        (Sum | Prod, [dtype]) => *dtype != DType::Bool,
-        (MinInclude | MinOmit | MaxInclude | MaxOmit, [_]) => true,
-        (ArgMinOmit | ArgMaxOmit | ArgMinInclude | ArgMaxInclude, [_, place]) => *place == DType::U32,
-        (Any | All, [dtype]) => *dtype == DType::Bool,
-        (Moments | Squares | ExpSum, [dtype]) => dtype.is_float(),
-        (MomentsWhere, [dtype, mask]) => dtype.is_float() && *mask == DType::Bool,
-        _ => false,
+    let (first, others) = args.split_first().ok_or_else(|| format!("IR-7: {monoid:?} of nothing"))?;
+    let fits = match monoid {
+        Sum | Prod => *first != DType::Bool && others.is_empty(),
+        MinInclude | MinOmit | MaxInclude | MaxOmit => others.is_empty(),
+        ArgMinOmit | ArgMaxOmit | ArgMinInclude | ArgMaxInclude => others == [DType::U32],
+        Any | All => *first == DType::Bool && others.is_empty(),
+        Moments | Squares | ExpSum => first.is_float() && others.is_empty(),
+        MomentsWhere => first.is_float() && others == [DType::Bool],
     };
     need(fits, || format!("IR-7: {monoid:?} of {args:?}"))
 }

@@ -340,7 +340,7 @@ impl State {
     pub(super) fn is_being_used_up(&self, key: Key) -> bool {
         let Some(value) = self.values.get(&key) else { return false };
         let [region] = value.users[..] else { return false };
-        let placing = |w: &super::state::Work| {
+        let placing = |w: &super::state::PlannedRegion| {
             w.phase == Phase::Placing && w.plan.inputs.iter().any(|i| Key::Value(i.value) == key && i.dies)
         };
         self.regions.get(&region).is_some_and(placing)

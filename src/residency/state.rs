@@ -74,7 +74,7 @@ pub(super) enum Phase {
 
 /// A region between the arrival of its plan and its end.
 #[derive(Debug)]
-pub(super) struct Work {
+pub(super) struct PlannedRegion {
     pub(super) plan: Arc<Plan>,
     /// Estimated microseconds of its launches.
     pub(super) work_us: f64,
@@ -118,7 +118,7 @@ pub struct State {
     /// Most batches that a device may be sent at a time, whatever it could hold.
     pub(super) batches_in_flight: u32,
     pub(super) values: FxHashMap<Key, Value>,
-    pub(super) regions: FxHashMap<RegionId, Work>,
+    pub(super) regions: FxHashMap<RegionId, PlannedRegion>,
     pub(super) transfers: FxHashMap<Transfer, Arrival>,
     pub(super) retire_after: FxHashMap<RegionId, Vec<ValueId>>,
     /// Regions that were placed or failed.
@@ -351,7 +351,7 @@ impl State {
         }
         let (session, weight) = (plan.session, plan.weight);
         let work_us = plan.estimate_us(device.map_or(&self.devices[0].info.costs, |d| &self.devices[d].info.costs));
-        let work = Work {
+        let work = PlannedRegion {
             plan,
             work_us,
             took_us: 0.0,

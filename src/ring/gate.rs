@@ -49,7 +49,7 @@ impl Waiters {
         let mut woken = Vec::new();
         {
             let mut list = self.0.lock();
-            // Whoever gave up takes nobody's place.
+            // Waiters that were dropped are skipped, so that they use up no wake-up.
             while woken.len() < most
                 && let Some(waiter) = list.first_come.pop_front()
             {
@@ -100,21 +100,21 @@ impl Total {
     }
 
     /// The number of further nodes for which there is room.
-    pub fn left(&self) -> u64 {
-        self.left_of(self.limit)
+    pub fn room_left(&self) -> u64 {
+        self.room_within(self.limit)
     }
 
     /// The same for a session without ops in the ring. An eighth of the limit is reserved for the other sessions, so
     /// that a program that has begun to record a request can finish it (GATE-3).
-    pub fn left_for_newcomers(&self) -> u64 {
+    pub fn room_for_newcomers(&self) -> u64 {
         let Room { nodes, bytes } = self.limit;
-        self.left_of(Room { nodes: nodes - nodes / RESERVED_SHARE, bytes: bytes - bytes / RESERVED_SHARE })
+        self.room_within(Room { nodes: nodes - nodes / RESERVED_SHARE, bytes: bytes - bytes / RESERVED_SHARE })
     }
 
-    fn left_of(&self, limit: Room) -> u64 {
+    fn room_within(&self, limit: Room) -> u64 {
         match self.closed.load(SeqCst) {
             true => u64::MAX,
-            false => limit.left(self.nodes.load(SeqCst), self.bytes.load(SeqCst)),
+            false => limit.room_left(self.nodes.load(SeqCst), self.bytes.load(SeqCst)),
         }
     }
 
@@ -145,9 +145,9 @@ impl Total {
         let bytes = self.bytes.fetch_sub(bytes, SeqCst) - bytes;
         if nodes <= self.limit.nodes / 2 && bytes <= self.limit.bytes / 2 {
             self.wake_all();
-        } else if self.limit.left(nodes, bytes) > 0 {
+        } else if self.limit.room_left(nodes, bytes) > 0 {
             self.begun.wake(WOKEN_AT_ONCE);
-            if self.left_for_newcomers() > 0 {
+            if self.room_for_newcomers() > 0 {
                 self.newcomers.wake(WOKEN_AT_ONCE);
             }
         }
@@ -276,9 +276,9 @@ impl Gate {
     }
 
     /// The number of further nodes for which there is room within the session's limit.
-    pub fn left(&self, limit: Room) -> u64 {
+    pub fn room_left(&self, limit: Room) -> u64 {
         let inner = self.inner.lock();
-        if inner.closed { u64::MAX } else { limit.left(inner.inside.nodes, inner.inside.bytes) }
+        if inner.closed { u64::MAX } else { limit.room_left(inner.inside.nodes, inner.inside.bytes) }
     }
 
     /// A future that resolves when some of the session's nodes have left.
@@ -337,16 +337,16 @@ mod tests {
         let (a, b) = (Gate::new(total.clone()), Gate::new(total.clone()));
         let limit = Room { nodes: 7, bytes: 5_000 };
         a.enter(5, 0);
-        assert_eq!((a.left(limit), b.left(limit), total.left()), (2, 7, 5));
+        assert_eq!((a.room_left(limit), b.room_left(limit), total.room_left()), (2, 7, 5));
         b.enter(1, 4_950);
-        assert_eq!((b.left(limit), total.left()), (0, 4), "its bytes fill its room");
+        assert_eq!((b.room_left(limit), total.room_left()), (0, 4), "its bytes fill its room");
         b.leave(1);
-        assert_eq!((b.left(limit), total.waiting()), (7, (5, 5 * RECORD_BYTES)));
+        assert_eq!((b.room_left(limit), total.waiting()), (7, (5, 5 * RECORD_BYTES)));
         a.close();
         a.enter(3, 3);
-        assert_eq!((a.left(limit), total.waiting()), (u64::MAX, (0, 0)));
+        assert_eq!((a.room_left(limit), total.waiting()), (u64::MAX, (0, 0)));
         b.enter(10, 0);
-        assert_eq!(total.left(), 0);
+        assert_eq!(total.room_left(), 0);
         drop(b);
         assert_eq!(total.waiting(), (0, 0));
     }

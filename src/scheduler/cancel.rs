@@ -5,7 +5,7 @@
 //! hold: SCHED-3, SCHED-8; a region loses only whole parts that share neither nodes nor inputs with the rest, so the
 //! kernels of the rest do not change.
 
-use super::graph::{Entries, Home};
+use super::graph::{Entries, Residence};
 use super::regions::Change;
 use super::state::{Phase, State};
 use super::taint;
@@ -35,7 +35,7 @@ impl State {
             let Some(at) = self.graph.find(value) else { continue };
             let live = &self.graph[at];
             let maker = match live.home {
-                Home::Coming(region) => Some(region),
+                Residence::Coming(region) => Some(region),
                 _ => None,
             };
             for id in maker.into_iter().chain(live.readback.region()) {
@@ -117,7 +117,7 @@ impl State {
     pub(super) fn fail_unneeded(&mut self, outputs: Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
         let mut ended = Entries::new();
         for at in outputs.into_iter().filter_map(|v| self.graph.find(v)).collect::<Vec<_>>() {
-            self.graph[at].home = Home::Failed(match self.phase {
+            self.graph[at].home = Residence::Failed(match self.phase {
                 Phase::Running => cancelled_error(),
                 Phase::Draining | Phase::Stopped => Error::new(ErrorKind::Shutdown, "the runtime has shut down"),
             });

@@ -5,8 +5,8 @@
 //! failure reaches exactly the values that depend on it, and all others are still computed.
 
 use super::demand::Gather;
-use super::graph::{Entries, Home, Lineage, Live};
-use super::regions::{Change, Record};
+use super::graph::{Entries, Lineage, Live, Residence};
+use super::regions::{Change, UnfinishedRegion};
 use super::state::{Phase, State, shutting_down};
 use super::story::What;
 use super::taint;
@@ -52,7 +52,7 @@ impl State {
             let homes = || {
                 record.region.inputs.iter().map(|i| &self.graph.get(i.value).expect("SCHED-8: inputs are live").home)
             };
-            if homes().any(|home| matches!(home, Home::Coming(_))) {
+            if homes().any(|home| matches!(home, Residence::Coming(_))) {
                 continue;
             }
             let inputs = self.input_errors(id, false);
@@ -69,7 +69,7 @@ impl State {
             for (value, error) in outputs {
                 let at = self.graph.find(value).expect("SCHED-8: an output is live");
                 let live = &mut self.graph[at];
-                live.home = Home::Here;
+                live.home = Residence::Here;
                 let why = std::mem::take(&mut live.pending_loss);
                 lost.extend(why.filter(|_| live.host.is_none()).map(|why| (value, why)));
                 self.log.note(value, What::Finished(id));
@@ -105,7 +105,7 @@ impl State {
         let error = |value: ValueId| {
             let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
             match &live.home {
-                Home::Failed(error) => Some(error.clone()),
+                Residence::Failed(error) => Some(error.clone()),
                 _ if missing_only => None,
                 _ => live.fault.clone(),
             }
@@ -115,7 +115,7 @@ impl State {
 
     /// A region could not be planned, placed or run.
     pub(super) fn region_failed(&mut self, id: RegionId, error: Error, out: &mut Vec<SchedulerInstruction>) {
-        if !self.regions.get(&id).is_some_and(Record::is_downstream) {
+        if !self.regions.get(&id).is_some_and(UnfinishedRegion::is_downstream) {
             return;
         }
         let was_called_back = self.regions[&id].is_called_back();
@@ -198,7 +198,7 @@ impl State {
         let mut readers: Vec<RegionId> = Vec::new();
         for node in region.nodes.iter().filter(|n| n.output) {
             let live = self.graph.get_mut(node.value).expect("SCHED-8: an output is live");
-            live.home = Home::Coming(region.id);
+            live.home = Residence::Coming(region.id);
             live.known = false;
             live.pending_loss = None;
             readers.extend(live.regions.iter().copied());
@@ -245,7 +245,7 @@ impl State {
             let (value, error) = (live.node.value, live.blame(error));
             let readers = live.regions.clone();
             let live = &mut self.graph[at];
-            live.home = Home::Failed(error);
+            live.home = Residence::Failed(error);
             live.readback.end();
             self.log.note(value, What::Failed);
             self.answer(at, out);
@@ -279,7 +279,7 @@ impl State {
             Err(error) => {
                 let Some(region) = live.readback.region() else { return };
                 // The report belongs to an earlier attempt: the current one has not been sent.
-                if self.regions.get(&region).is_some_and(Record::waits) {
+                if self.regions.get(&region).is_some_and(UnfinishedRegion::waits) {
                     return;
                 }
                 let error = live.blame(error);
@@ -299,13 +299,13 @@ impl State {
     pub(super) fn value_lost(&mut self, value: ValueId, error: Error, out: &mut Vec<SchedulerInstruction>) {
         let Some(at) = self.graph.find(value) else { return };
         match self.graph[at].home {
-            Home::Here => {}
+            Residence::Here => {}
             // The region has run and waits for the end of an earlier one. The loss is handled when the region ends.
-            Home::Coming(maker) if self.regions[&maker].faults().is_some() => {
+            Residence::Coming(maker) if self.regions[&maker].faults().is_some() => {
                 self.graph[at].pending_loss = Some(error);
                 return;
             }
-            Home::Coming(_) | Home::Lazy | Home::Failed(_) => return,
+            Residence::Coming(_) | Residence::Lazy | Residence::Failed(_) => return,
         }
         self.log.note(value, What::Lost);
         let fallback = self.fleet.fallback();
@@ -373,7 +373,7 @@ impl State {
     /// The device of the region that makes or reads back a value, if there is one downstream.
     fn working_on(&self, live: &Live) -> Option<DeviceId> {
         let made_by = match live.home {
-            Home::Coming(region) => Some(region),
+            Residence::Coming(region) => Some(region),
             _ => None,
         };
         let record = self.regions.get(&live.readback.region().or(made_by)?)?;

@@ -6,7 +6,7 @@
 //! sessions are inputs), takes time linear in its nodes and edges, and does not recurse.
 
 use super::bodies::{are_alike, parts};
-use super::graph::{Entries, Home};
+use super::graph::{Entries, Residence};
 use super::loops::around;
 use super::placement::Where;
 use super::portions::{elements_max, portions};
@@ -230,7 +230,7 @@ impl State {
             }
             return;
         }
-        if !inputs.iter().any(|i| matches!(self.graph[i.at].home, Home::Failed(_))) {
+        if !inputs.iter().any(|i| matches!(self.graph[i.at].home, Residence::Failed(_))) {
             return;
         }
         for position in 0..nodes.len() {
@@ -241,7 +241,7 @@ impl State {
                     _ => None,
                 },
                 Dep::Input(i) => match &self.graph[inputs[i as usize].at].home {
-                    Home::Failed(error) => Some(error.clone()),
+                    Residence::Failed(error) => Some(error.clone()),
                     _ => None,
                 },
             });

@@ -2,7 +2,7 @@
 //!
 //! In: demands, closed sessions. Out: `Resolve`, once for each gather. Must hold: SCHED-3.
 
-use super::graph::{Entries, Home};
+use super::graph::{Entries, Residence};
 use super::ingest::session_closed;
 use super::opening::Waiting;
 use super::state::{Phase, Session, State, shutting_down};
@@ -87,7 +87,7 @@ impl State {
             return;
         }
         let error = live.error().cloned();
-        let is_here = matches!(live.home, Home::Here);
+        let is_here = matches!(live.home, Residence::Here);
         let host = live.host.clone().filter(|_| is_here);
         // While its region is unfinished, a lost readback may yet be repeated.
         let lost_on_the_way = live.readback.lost_on_the_way().cloned();
@@ -112,7 +112,7 @@ impl State {
     pub fn depends_on_no_other(&self, region: RegionId) -> bool {
         let sound = |value: ValueId| {
             let live = self.graph.get(value);
-            live.is_some_and(|live| matches!(live.home, Home::Here) && live.error().is_none())
+            live.is_some_and(|live| matches!(live.home, Residence::Here) && live.error().is_none())
         };
         self.regions.get(&region).is_some_and(|record| {
             let is_first = !record.waits() && record.attempt.number() == 0;
@@ -130,7 +130,7 @@ impl State {
     pub fn waiting_for_device(&self, region: RegionId) -> SmallVec<[GatherId; 1]> {
         let nodes = self.regions.get(&region).into_iter().flat_map(|record| &record.region.nodes);
         let made = nodes.filter_map(|node| self.graph.get(node.value));
-        let made = made.filter(|live| matches!(live.home, Home::Coming(from) if from == region));
+        let made = made.filter(|live| matches!(live.home, Residence::Coming(from) if from == region));
         let gathers = made.flat_map(|live| &live.gathers);
         gathers.filter(|gather| !self.demands.wants_host(**gather)).copied().collect()
     }
@@ -165,7 +165,11 @@ impl State {
     }
 
     /// Removes a region that waits or has ended from the tables. Its inputs lose a reader.
-    pub(super) fn close_region(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) -> super::regions::Record {
+    pub(super) fn close_region(
+        &mut self,
+        id: RegionId,
+        out: &mut Vec<SchedulerInstruction>,
+    ) -> super::regions::UnfinishedRegion {
         let is_sent = !self.regions[&id].waits();
         if self.regions[&id].is_queued() {
             self.dequeue(id);
@@ -178,7 +182,7 @@ impl State {
         let mut touched: Entries = record.region.inputs.iter().map(|i| self.read_no_more(id, i.value)).collect();
         touched.extend(said.into_iter().filter_map(|value| self.graph.find(value)));
         // The caller decides what becomes of the outputs, and releases them.
-        touched.retain(|at| !matches!(self.graph[*at].home, Home::Coming(maker) if maker == id));
+        touched.retain(|at| !matches!(self.graph[*at].home, Residence::Coming(maker) if maker == id));
         self.release(touched, out);
         record
     }
@@ -217,7 +221,7 @@ impl State {
         let Some(Gather { value: Some(value), want, .. }) = self.demands.get(gather) else { return true };
         let Some(live) = self.graph.get(value) else { return false };
         let region = match (want, &live.home) {
-            (Want::Device, Home::Coming(region)) => Some(*region),
+            (Want::Device, Residence::Coming(region)) => Some(*region),
             (Want::Host, _) => live.readback.region(),
             _ => None,
         };

@@ -4,7 +4,7 @@
 //! regions don't keep short ones of other sessions from being sent. A region waits until the regions that make its
 //! inputs have been sent; those were cut before it, so the earliest waiting region can always go.
 
-use super::graph::Home;
+use super::graph::Residence;
 use super::portions::elements_max;
 use super::regions::{Attempt, Change};
 use super::state::{Session, State};
@@ -12,7 +12,7 @@ use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::{Region, RegionArg};
 use crate::fair::Fair;
 use crate::graph::Reads;
-use crate::graph::costs::{Work, operations};
+use crate::graph::costs::{Operations, operations};
 use crate::ids::{RegionId, SessionId};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -161,7 +161,7 @@ impl State {
         let region = &self.regions[&id].region;
         !self.fleet.is_stalled(region.device)
             && region.inputs.iter().all(|input| match self.graph.get(input.value).map(|l| &l.home) {
-                Some(Home::Coming(maker)) => !self.regions[maker].waits() && !self.regions[maker].is_called_back(),
+                Some(Residence::Coming(maker)) => !self.regions[maker].waits() && !self.regions[maker].is_called_back(),
                 _ => true,
             })
     }
@@ -174,7 +174,7 @@ impl State {
             let most = self.credits.saturating_sub(RESERVE).max(1);
             return self.regions.downstream() < self.credits && mine < LONG_OF_SESSION_MAX && long.len() < most;
         }
-        let waits = |value| matches!(self.graph.get(value).map(|l| &l.home), Some(Home::Coming(_)));
+        let waits = |value| matches!(self.graph.get(value).map(|l| &l.home), Some(Residence::Coming(_)));
         self.regions.downstream() < self.credits || (mine == 0 && !record.region.inputs.iter().any(|i| waits(i.value)))
     }
 
@@ -230,13 +230,13 @@ pub fn ring_ns(nodes: u64) -> u64 {
 }
 
 /// Simple operations that a region's nodes take, each once.
-pub(super) fn work_of(region: &Region) -> Work {
+pub(super) fn work_of(region: &Region) -> Operations {
     let meta_of = |arg: &RegionArg| match *arg {
         RegionArg::Node(n) => Some(&region.nodes[n as usize].meta),
         RegionArg::Input(i) => Some(&region.inputs[i as usize].meta),
         RegionArg::Scalar(_) => None,
     };
-    let mut work = Work::default();
+    let mut work = Operations::default();
     for node in &region.nodes {
         let facts = node.op.facts();
         let is_whole = |slot: usize| matches!(facts.reads(slot), Reads::Folded | Reads::All);

@@ -3,7 +3,7 @@
 //! In: nodes as they were recorded. Out: entries with their home and who keeps them alive. Edges lead from an
 //! argument to its lazy users and end when the user is cut. Must hold: SCHED-1, SCHED-2.
 
-use super::regions::Record;
+use super::regions::UnfinishedRegion;
 use super::whereabouts::{Passing, Places, Readback};
 use crate::contract::region::Region;
 use crate::error::Error;
@@ -22,7 +22,7 @@ pub(super) type Entries = SmallVec<[NodeIndex; 16]>;
 
 /// Where a value is.
 #[derive(Clone, Debug)]
-pub(super) enum Home {
+pub(super) enum Residence {
     /// Recorded, and not stored. A kernel may have computed it in passing, without writing it to memory.
     Lazy,
     /// An output of this unfinished region.
@@ -39,7 +39,7 @@ pub(super) struct Live {
     /// The node as it was recorded. Its arguments are meaningful while the value is lazy.
     pub node: Node,
     /// Where it is.
-    pub home: Home,
+    pub home: Residence,
     /// The user has a handle.
     pub held: bool,
     /// Lazy nodes that read it: the edges that lead out of it.
@@ -86,8 +86,8 @@ pub(super) struct Lineage {
 impl Lineage {
     /// How to compute a finished region's outputs again. `None` on the fallback device, which is never lost; if an
     /// input ended with the region; and if the region already was a second attempt.
-    pub fn of(record: Record, fallback: DeviceId) -> Option<Arc<Lineage>> {
-        let Record { mut region, order, attempt, .. } = record;
+    pub fn of(record: UnfinishedRegion, fallback: DeviceId) -> Option<Arc<Lineage>> {
+        let UnfinishedRegion { mut region, order, attempt, .. } = record;
         let lasting = region.device != fallback && region.inputs.iter().all(|input| !input.dies);
         (lasting && attempt.number() == 0).then(|| {
             // Host data lives as long as its value does.
@@ -102,7 +102,7 @@ impl Lineage {
 impl Live {
     fn new(node: Node, segment: u64) -> Live {
         let host = if let Op::Source(data) = &node.op { Some(data.clone()) } else { None };
-        let home = if host.is_some() { Home::Here } else { Home::Lazy };
+        let home = if host.is_some() { Residence::Here } else { Residence::Lazy };
         Live {
             node,
             home,
@@ -126,7 +126,7 @@ impl Live {
 
     /// Whether it was recorded and not computed.
     pub fn is_lazy(&self) -> bool {
-        matches!(self.home, Home::Lazy)
+        matches!(self.home, Residence::Lazy)
     }
 
     /// Whether it was not computed, and the program holds it.
@@ -142,7 +142,7 @@ impl Live {
     /// The error with which a gather of the value fails, if it is known.
     pub fn error(&self) -> Option<&Error> {
         match &self.home {
-            Home::Failed(error) => Some(error),
+            Residence::Failed(error) => Some(error),
             _ => self.fault.as_ref(),
         }
     }

@@ -6,10 +6,10 @@
 use super::cut::{Cut, Fate};
 use super::demand::Gather;
 use super::ends::How;
-use super::graph::{Entries, Home, Live};
+use super::graph::{Entries, Live, Residence};
 use super::ledger::Charge;
 use super::opening::Waiting;
-use super::regions::{Cause, Record};
+use super::regions::{Cause, UnfinishedRegion};
 use super::state::{PARTS_MAX, Phase, Session, State, shutting_down};
 use super::story::What;
 use super::whereabouts::Places;
@@ -197,7 +197,7 @@ impl State {
         self.log.note(value, What::Recorded);
         if let Err((at, _)) = self.graph.add(node, segment) {
             let live = &mut self.graph[at];
-            live.home = Home::Failed(live.blame(released()));
+            live.home = Residence::Failed(live.blame(released()));
         }
     }
 
@@ -221,8 +221,8 @@ impl State {
             }
             let is_idle = live.readback.region().is_none() && live.host.is_none();
             match (&live.home, want) {
-                (Home::Lazy, _) => roots.push(at),
-                (Home::Here | Home::Coming(_), Want::Host) if is_idle && live.error().is_none() => {
+                (Residence::Lazy, _) => roots.push(at),
+                (Residence::Here | Residence::Coming(_), Want::Host) if is_idle && live.error().is_none() => {
                     self.queue_readback(session, at, occasion);
                 }
                 _ => self.answer(at, out),
@@ -368,7 +368,7 @@ impl State {
                     let id = ids[node.group as usize];
                     self.graph.detach(node.at);
                     let live = &mut self.graph[node.at];
-                    live.home = Home::Coming(id);
+                    live.home = Residence::Coming(id);
                     live.places = Places::made_on(node.place.device);
                     touched.push(node.at);
                     made.push(node.at);
@@ -385,7 +385,7 @@ impl State {
                 }
                 Fate::Failed(error) => {
                     touched.extend(self.graph.detach(node.at));
-                    self.graph[node.at].home = Home::Failed(error.clone());
+                    self.graph[node.at].home = Residence::Failed(error.clone());
                     self.log.note(value, What::Failed);
                     failed.push(node.at);
                     touched.push(node.at);
@@ -433,7 +433,7 @@ impl State {
         for value in &region.readbacks {
             self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live").readback.ask(id);
         }
-        let mut record = Record::new(region, id.0 * PARTS_MAX as u64, occasion.cause);
+        let mut record = UnfinishedRegion::new(region, id.0 * PARTS_MAX as u64, occasion.cause);
         (record.credits, record.cut_at_ns) = (credits, occasion.at_ns);
         self.regions.insert(id, record);
         self.enqueue(id);

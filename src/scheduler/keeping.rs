@@ -12,7 +12,7 @@
 //! lazy values and parked regions of all sessions together. By this limit alone, one session's kernels may depend on
 //! another session, if memory would run out otherwise.
 
-use super::graph::{Entries, Home, Live};
+use super::graph::{Entries, Live, Residence};
 use super::state::{Phase, State};
 use crate::config::Config;
 use crate::contract::messages::scheduler::SchedulerInstruction;
@@ -314,10 +314,10 @@ impl State {
 
 /// Whether a value of this session exists or is being made, and its program has dropped it.
 fn is_dropped_value(live: &Live, session: SessionId) -> bool {
-    !live.held && live.node.value.session == session && matches!(live.home, Home::Here | Home::Coming(_))
+    !live.held && live.node.value.session == session && matches!(live.home, Residence::Here | Residence::Coming(_))
 }
 
 /// Whether a value exists though its program has dropped it.
 fn is_kept(live: &Live) -> bool {
-    !live.held && matches!(live.home, Home::Here)
+    !live.held && matches!(live.home, Residence::Here)
 }

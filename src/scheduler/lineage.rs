@@ -8,8 +8,8 @@
 //! region comes earlier in the order of cutting; or it fails, and its readers are pruned. No such region is sent before
 //! the device has reported whether it serves again.
 
-use super::graph::{Home, Lineage, Live};
-use super::regions::{Attempt, Cause, Record};
+use super::graph::{Lineage, Live, Residence};
+use super::regions::{Attempt, Cause, UnfinishedRegion};
 use super::state::State;
 use super::story::What;
 use super::taint;
@@ -25,7 +25,7 @@ impl State {
         let live = &self.graph[at];
         let value = live.node.value;
         let Some(lineage) = live.lineage.clone().filter(|l| self.has_inputs(&l.region, value)) else { return false };
-        let waits = |id: &RegionId| self.regions.get(id).is_some_and(Record::waits);
+        let waits = |id: &RegionId| self.regions.get(id).is_some_and(UnfinishedRegion::waits);
         let id = match self.again.get(&lineage.order).copied().filter(waits) {
             Some(id) => {
                 self.widen(id, &lineage, value);
@@ -37,7 +37,7 @@ impl State {
         // The end that residency was told of was that of the lost value: this value has a new end.
         self.ends.made_again(value);
         let live = &mut self.graph[at];
-        live.home = Home::Coming(id);
+        live.home = Residence::Coming(id);
         live.lineage = None;
         // A gather waits for its elements, and the region that was to read them back is finished: this region does it.
         if wants && live.readback.region().is_none_or(|r| !self.regions.contains(&r)) {
@@ -54,7 +54,7 @@ impl State {
     fn has_inputs(&self, region: &Region, value: ValueId) -> bool {
         let part = part_of(region, &FxHashSet::from_iter([value]));
         part.inputs.iter().all(|input| {
-            let exists = |live: &Live| !matches!(live.home, Home::Failed(_) | Home::Lazy);
+            let exists = |live: &Live| !matches!(live.home, Residence::Failed(_) | Residence::Lazy);
             self.ends.is_untold(input.value) && self.graph.get(input.value).is_some_and(exists)
         })
     }
@@ -66,7 +66,7 @@ impl State {
         region.id = id;
         region.placement.reason = "lost with its device, and made again";
         self.read_by(id, &region.inputs);
-        let mut record = Record::new(region, lineage.order, Cause::Demand);
+        let mut record = UnfinishedRegion::new(region, lineage.order, Cause::Demand);
         // It counts as a second attempt, and the last.
         record.attempt = Attempt::Again(1);
         self.regions.insert(id, record);

@@ -3,7 +3,7 @@
 //! In: segments of tapes, completions. Out: regions, retirements, resolved gathers. Must never write WGSL
 //! or own memory.
 //!
-//! A value is in one of four homes (`graph::Home`): `Lazy` (recorded, not computed), `Coming` (an output of
+//! A value is in one of four homes (`graph::Residence`): `Lazy` (recorded, not computed), `Coming` (an output of
 //! a region that is cut), `Here` (some device or the host has it), `Failed` (it will never exist).
 //!
 //! | from | to | when |

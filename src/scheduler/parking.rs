@@ -8,9 +8,9 @@
 //! memory (`keeping.rs`), or if the program waits for memory. No region can announce the end of its inputs, since its
 //! own turn is not known: residency is told once all readers have ended.
 
-use super::graph::{Home, Live};
+use super::graph::{Live, Residence};
 use super::ledger::Charge;
-use super::regions::{Attempt, Cause, Change, Record};
+use super::regions::{Attempt, Cause, Change, UnfinishedRegion};
 use super::state::State;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::Region;
@@ -86,7 +86,7 @@ impl State {
     /// Removes from a session's list of parked regions duplicates and regions that are not parked any more.
     pub(super) fn forget_unparked(&mut self, owner: SessionId) {
         let Some(session) = self.sessions.get_mut(&owner) else { return };
-        let is_parked = |id: &RegionId| self.regions.get(id).is_some_and(Record::is_parked);
+        let is_parked = |id: &RegionId| self.regions.get(id).is_some_and(UnfinishedRegion::is_parked);
         session.parked.retain(is_parked);
         session.parked.sort_unstable();
         session.parked.dedup();
@@ -140,7 +140,7 @@ impl State {
 
     /// Puts a parked region back into the queue, where it holds credits again.
     pub(super) fn unpark(&mut self, id: RegionId, cause: Cause) {
-        if !self.regions.get(&id).is_some_and(Record::is_parked) {
+        if !self.regions.get(&id).is_some_and(UnfinishedRegion::is_parked) {
             return;
         }
         self.regions.change(id, Change::Unpark(cause));
@@ -157,8 +157,8 @@ impl State {
 
     /// The parked region that would make a value.
     pub(super) fn parked_maker(&self, live: &Live) -> Option<RegionId> {
-        let Home::Coming(id) = live.home else { return None };
-        self.regions.get(&id).is_some_and(Record::is_parked).then_some(id)
+        let Residence::Coming(id) = live.home else { return None };
+        self.regions.get(&id).is_some_and(UnfinishedRegion::is_parked).then_some(id)
     }
 
     /// A value of a parked region is asked for.

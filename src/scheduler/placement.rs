@@ -24,7 +24,7 @@ use super::state::State;
 use super::whereabouts::Places;
 use crate::config::DeviceChoice;
 use crate::contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
-use crate::graph::costs::{Work, operations};
+use crate::graph::costs::{Operations, operations};
 use crate::graph::refusals::refusal;
 use crate::graph::{Arg, DType, Meta, Op, OpClass, Scalar, mixed, wide};
 use crate::ids::DeviceId;
@@ -364,7 +364,7 @@ impl State {
                 Arg::Value(value) => self.graph.get(*value).map(|live| &live.node.meta),
                 Arg::Scalar(_) => None,
             };
-            let work = Work::of(live.node.meta.dtype, operations(&live.node.op, &live.node.meta, elements, arg));
+            let work = Operations::of(live.node.meta.dtype, operations(&live.node.op, &live.node.meta, elements, arg));
             let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
             if node.root || is_library(&live.node.op) {
                 written_bytes += bytes;

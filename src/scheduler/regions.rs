@@ -30,7 +30,7 @@
 use super::fairness::{elements_of, work_of};
 use crate::contract::region::Region;
 use crate::error::Error;
-use crate::graph::costs::Work;
+use crate::graph::costs::Operations;
 use crate::ids::{RegionId, ValueId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -140,13 +140,13 @@ impl Attempt {
 
 /// An unfinished region.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(super) struct UnfinishedRegion {
     /// The region; host data that residency does not have yet is attached when it is sent.
     pub region: Arc<Region>,
     /// Elements that its nodes compute, a rough measure of its memory traffic.
     pub elements: u64,
     /// Arithmetic operations of its nodes.
-    pub work: Work,
+    pub work: Operations,
     /// Its place in the order of cutting. A repeated region keeps it. The following `PARTS_MAX - 1` places are free for
     /// the parts of a split region.
     pub order: u64,
@@ -161,10 +161,10 @@ pub(super) struct Record {
     pub parkings: u8,
 }
 
-impl Record {
+impl UnfinishedRegion {
     /// Creates the record of a region that is queued.
-    pub fn new(region: Region, order: u64, cause: Cause) -> Record {
-        Record {
+    pub fn new(region: Region, order: u64, cause: Cause) -> UnfinishedRegion {
+        UnfinishedRegion {
             elements: elements_of(&region),
             work: work_of(&region),
             region: Arc::new(region),
@@ -248,7 +248,7 @@ impl Record {
 /// The unfinished regions, sorted by number, so that iteration has the same order in every run.
 #[derive(Debug, Default)]
 pub(super) struct Regions {
-    records: BTreeMap<RegionId, Record>,
+    records: BTreeMap<RegionId, UnfinishedRegion>,
     /// The number of the region that is cut next.
     next: u64,
     /// Regions that are downstream.
@@ -272,13 +272,13 @@ impl Regions {
     }
 
     /// Adds a region that waits for its turn.
-    pub fn insert(&mut self, id: RegionId, record: Record) {
+    pub fn insert(&mut self, id: RegionId, record: UnfinishedRegion) {
         assert!(record.is_queued(), "LIFE-1: a region begins in its session's queue");
         self.records.insert(id, record);
     }
 
     /// Removes a region from the table.
-    pub fn remove(&mut self, id: RegionId) -> Record {
+    pub fn remove(&mut self, id: RegionId) -> UnfinishedRegion {
         let record = self.records.remove(&id).expect("SCHED-8: an unfinished region has a record");
         assert!(!record.is_downstream(), "LIFE-1: {id} ends downstream, and nobody said so");
         self.parked -= usize::from(record.is_parked());
@@ -317,18 +317,18 @@ impl Regions {
     }
 
     /// Removes all regions from the table, whatever their state.
-    pub fn take_all(&mut self) -> impl Iterator<Item = Record> + use<> {
+    pub fn take_all(&mut self) -> impl Iterator<Item = UnfinishedRegion> + use<> {
         (self.downstream, self.parked) = (0, 0);
         std::mem::take(&mut self.records).into_values()
     }
 
     /// The record of a region.
-    pub fn get(&self, id: &RegionId) -> Option<&Record> {
+    pub fn get(&self, id: &RegionId) -> Option<&UnfinishedRegion> {
         self.records.get(id)
     }
 
     /// The record of an unfinished region, to change its other fields; its life changes by `change` only.
-    pub fn at(&mut self, id: RegionId) -> &mut Record {
+    pub fn at(&mut self, id: RegionId) -> &mut UnfinishedRegion {
         self.records.get_mut(&id).expect("SCHED-8: it is unfinished")
     }
 
@@ -343,13 +343,13 @@ impl Regions {
     }
 
     /// The regions that wait to be sent, queued or parked, to be changed.
-    pub fn waiting_mut(&mut self) -> impl Iterator<Item = &mut Record> + '_ {
+    pub fn waiting_mut(&mut self) -> impl Iterator<Item = &mut UnfinishedRegion> + '_ {
         self.records.values_mut().filter(|record| record.waits())
     }
 
     /// All records.
     #[cfg(test)]
-    pub fn iter(&self) -> impl Iterator<Item = (&RegionId, &Record)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (&RegionId, &UnfinishedRegion)> + '_ {
         self.records.iter()
     }
 
@@ -375,8 +375,8 @@ impl Regions {
 }
 
 impl std::ops::Index<&RegionId> for Regions {
-    type Output = Record;
-    fn index(&self, id: &RegionId) -> &Record {
+    type Output = UnfinishedRegion;
+    fn index(&self, id: &RegionId) -> &UnfinishedRegion {
         &self.records[id]
     }
 }

@@ -6,7 +6,7 @@
 //! order.
 
 use super::ends::{EndedValue, How};
-use super::graph::{Entries, Home, Live};
+use super::graph::{Entries, Live, Residence};
 use super::state::State;
 use super::story::What;
 use crate::contract::messages::scheduler::SchedulerInstruction;
@@ -33,7 +33,7 @@ impl State {
                 continue;
             }
             let settled = match live.home {
-                Home::Coming(region) => {
+                Residence::Coming(region) => {
                     if live.gathers.is_empty() && live.regions.is_empty() {
                         self.recheck.push(region);
                     }
@@ -41,7 +41,7 @@ impl State {
                 }
                 _ => live.regions.is_empty() && live.gathers.is_empty(),
             };
-            let exists = !matches!(live.home, Home::Failed(_));
+            let exists = !matches!(live.home, Residence::Failed(_));
             let is_to_tell = live.known || !live.regions.is_empty() || !settled;
             if exists && is_to_tell && self.ends.is_untold(value) && self.read_in_order(&self.graph[at]) {
                 self.retire(at, out);
@@ -91,7 +91,7 @@ impl State {
         let live = &self.graph[at];
         let value = live.node.value;
         let maker = match live.home {
-            Home::Coming(region) => Some(region),
+            Residence::Coming(region) => Some(region),
             _ => None,
         };
         // Order in which the regions reach residency: the maker; then readers that were sent, by their turn, which
@@ -125,7 +125,7 @@ impl State {
         for EndedValue { value, is_former } in self.ends.leave(id) {
             let Some(at) = self.graph.find(value) else { continue };
             let live = &self.graph[at];
-            if matches!(live.home, Home::Coming(maker) if self.regions[&maker].waits()) {
+            if matches!(live.home, Residence::Coming(maker) if self.regions[&maker].waits()) {
                 // A waiting region will make the value again: its new life has no end yet.
                 self.ends.made_again(value);
                 continue;
@@ -153,8 +153,8 @@ impl State {
     fn bring_back(&mut self, at: NodeIndex, error: &Error) -> Option<(NodeIndex, Error)> {
         let live = &mut self.graph[at];
         live.known = false;
-        let is_elsewhere = live.host.is_some() || !matches!(live.home, Home::Here);
-        let is_made = matches!(live.home, Home::Coming(maker) if !self.regions[&maker].waits());
+        let is_elsewhere = live.host.is_some() || !matches!(live.home, Residence::Here);
+        let is_made = matches!(live.home, Residence::Coming(maker) if !self.regions[&maker].waits());
         live.pending_loss = (live.host.is_none() && is_made).then(|| error.clone());
         if is_elsewhere || self.make_again(at) {
             return None;

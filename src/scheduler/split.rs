@@ -6,9 +6,9 @@
 
 use super::cancel::joined;
 use super::completion::move_to;
-use super::graph::Home;
+use super::graph::Residence;
 use super::lineage::part_of;
-use super::regions::{Attempt, Cause, Record};
+use super::regions::{Attempt, Cause, UnfinishedRegion};
 use super::state::{PARTS_MAX, State};
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::Region;
@@ -30,7 +30,7 @@ impl State {
         // Whether residency was told, or will be told, of an input's end, and it cannot be sent again from host memory.
         let is_spent = |value: ValueId| {
             let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
-            !self.ends.is_untold(value) && (live.host.is_none() || !matches!(live.home, Home::Here))
+            !self.ends.is_untold(value) && (live.host.is_none() || !matches!(live.home, Residence::Here))
         };
         if count < 2 || parts.is_empty() || record.region.inputs.iter().any(|input| is_spent(input.value)) {
             return false;
@@ -55,7 +55,7 @@ impl State {
     }
 
     /// Queues the part of a region that makes these values. A region with outputs reads back only some of its outputs.
-    fn send_part(&mut self, whole: &Record, number: usize, wanted: &FxHashSet<ValueId>) {
+    fn send_part(&mut self, whole: &UnfinishedRegion, number: usize, wanted: &FxHashSet<ValueId>) {
         let again = self.regions.take_numbers(1);
         let mut region = part_of(&whole.region, wanted);
         region.id = again;
@@ -67,7 +67,7 @@ impl State {
         if !self.fleet.is_open(region.device) {
             move_to(self.fleet.fallback(), &mut region);
         }
-        let mut record = Record::new(region, order, Cause::Demand);
+        let mut record = UnfinishedRegion::new(region, order, Cause::Demand);
         record.attempt = Attempt::Part;
         (record.credits, record.cut_at_ns) = (credits, cut_at_ns);
         self.regions.insert(again, record);

@@ -5,7 +5,7 @@
 
 use crate::ids::{GatherId, RegionId, ValueId};
 #[cfg(test)]
-use {super::graph::Home, super::state::State, std::collections::VecDeque, std::fmt::Write};
+use {super::graph::Residence, super::state::State, std::collections::VecDeque, std::fmt::Write};
 
 /// Notes kept.
 #[cfg(test)]
@@ -55,11 +55,11 @@ impl State {
             None => text.push_str(" not live"),
             Some(live) => {
                 let home = match &live.home {
-                    Home::Lazy if live.passing.has_passed() => "lazy, computed in passing".to_owned(),
-                    Home::Lazy => "lazy".to_owned(),
-                    Home::Coming(region) => format!("coming from region {region}"),
-                    Home::Here => format!("here, made on device {}", live.places.made()),
-                    Home::Failed(error) => format!("failed: {error}"),
+                    Residence::Lazy if live.passing.has_passed() => "lazy, computed in passing".to_owned(),
+                    Residence::Lazy => "lazy".to_owned(),
+                    Residence::Coming(region) => format!("coming from region {region}"),
+                    Residence::Here => format!("here, made on device {}", live.places.made()),
+                    Residence::Failed(error) => format!("failed: {error}"),
                 };
                 let _ = write!(
                     text,

@@ -1,7 +1,7 @@
 //! The invariants of the module's header, checked after every event in tests.
 
-use super::graph::{Home, Live};
-use super::regions::Record;
+use super::graph::{Live, Residence};
+use super::regions::UnfinishedRegion;
 use super::state::State;
 use crate::contract::tape::Want;
 use crate::ids::{GatherId, RegionId};
@@ -21,7 +21,7 @@ impl State {
             if !live.is_lazy() {
                 assert_eq!(self.graph.arguments(at).count(), 0, "SCHED-2: {value} is cut and still reads");
             }
-            let in_region = !live.regions.is_empty() || matches!(live.home, Home::Coming(_));
+            let in_region = !live.regions.is_empty() || matches!(live.home, Residence::Coming(_));
             let kept = live.reachable() || !live.gathers.is_empty() || in_region;
             // A segment that waits for a device has not released its dropped values yet.
             assert!(kept || self.opening.is_waiting(), "SCHED-5: nobody keeps {value}");
@@ -29,7 +29,7 @@ impl State {
                 let record = self.regions.get(id).unwrap_or_else(|| panic!("SCHED-8: {value} is read by region {id}"));
                 assert!(record.region.inputs.iter().any(|i| i.value == value), "SCHED-8: {id} reads {value}");
             }
-            if let Home::Coming(id) = live.home {
+            if let Residence::Coming(id) = live.home {
                 let record = self.regions.get(&id).unwrap_or_else(|| panic!("SCHED-8: {value} comes from {id}"));
                 assert!(
                     record.region.nodes.iter().any(|n| n.output && n.value == value),
@@ -53,11 +53,11 @@ impl State {
 
     fn validate_gather(&self, gather: GatherId, live: &Live) {
         let under_way = match (&live.home, self.demands.get(gather).expect("SCHED-3: it is open").want) {
-            (Home::Coming(_), _) if self.parked_maker(live).is_some() => false,
-            (Home::Coming(_), Want::Device) => true,
-            (Home::Coming(_), Want::Host) => live.readback.region().is_some() || live.host.is_some(),
-            (Home::Here, Want::Host) => live.readback.region().is_some(),
-            (Home::Lazy, _) => self.opening.is_waiting(),
+            (Residence::Coming(_), _) if self.parked_maker(live).is_some() => false,
+            (Residence::Coming(_), Want::Device) => true,
+            (Residence::Coming(_), Want::Host) => live.readback.region().is_some() || live.host.is_some(),
+            (Residence::Here, Want::Host) => live.readback.region().is_some(),
+            (Residence::Lazy, _) => self.opening.is_waiting(),
             _ => false,
         };
         assert!(under_way, "SCHED-3: nothing is under way for gather {gather}: {}", self.story(live.node.value));
@@ -68,8 +68,11 @@ impl State {
             let live = self.graph.get(value).unwrap_or_else(|| panic!("ENDS-4: {value} ends, and is not live"));
             assert!(!live.reachable(), "ENDS-4: {value} ends, and a program can reach it");
             let Some(by) = by else { continue };
-            assert!(self.regions.get(&by).is_some_and(Record::waits), "ENDS-2: region {by}, which ends {value}, waits");
-            let is_made = matches!(live.home, Home::Coming(maker) if maker == by);
+            assert!(
+                self.regions.get(&by).is_some_and(UnfinishedRegion::waits),
+                "ENDS-2: region {by}, which ends {value}, waits"
+            );
+            let is_made = matches!(live.home, Residence::Coming(maker) if maker == by);
             assert!(is_made || live.regions.contains(&by), "ENDS-2: region {by} ends {value}, which it does not use");
         }
         for (region, says_all) in self.ends.lists() {
@@ -79,9 +82,13 @@ impl State {
     }
 
     fn validate_regions(&self) {
-        let count = |is: fn(&Record) -> bool| self.regions.iter().filter(|(_, record)| is(record)).count();
-        assert_eq!(count(Record::is_returned), 0, "LIFE-2: a region that returned is queued or closed at once");
-        let sent = count(Record::is_downstream);
+        let count = |is: fn(&UnfinishedRegion) -> bool| self.regions.iter().filter(|(_, record)| is(record)).count();
+        assert_eq!(
+            count(UnfinishedRegion::is_returned),
+            0,
+            "LIFE-2: a region that returned is queued or closed at once"
+        );
+        let sent = count(UnfinishedRegion::is_downstream);
         assert_eq!(sent, self.regions.downstream(), "LIFE-3: regions downstream");
         assert!(sent <= self.credits + super::fairness::RESERVE, "SCHED-4: {sent} regions are downstream");
         let heads: Vec<RegionId> = self.sessions.values().filter_map(|s| s.queue.front().copied()).collect();
@@ -91,8 +98,12 @@ impl State {
             assert!(orders.is_sorted(), "SCHED-6: the queue of {}", session.name);
             queued += orders.len();
         }
-        assert_eq!(queued, count(Record::is_queued), "SCHED-6: every region that is to be sent stands in a queue");
-        assert_eq!(count(Record::is_parked), self.regions.parked(), "LIFE-3: parked regions");
+        assert_eq!(
+            queued,
+            count(UnfinishedRegion::is_queued),
+            "SCHED-6: every region that is to be sent stands in a queue"
+        );
+        assert_eq!(count(UnfinishedRegion::is_parked), self.regions.parked(), "LIFE-3: parked regions");
         for (id, record) in self.regions.iter() {
             for input in &record.region.inputs {
                 let live = self.graph.get(input.value).unwrap_or_else(|| panic!("SCHED-8: {id} reads {}", input.value));

@@ -3,7 +3,7 @@
 //! In: `tracing` callbacks on any thread. Out: records on one row a thread, in the group `program`.
 
 use super::lanes::Row;
-use super::queue::Record;
+use super::queue::CallerRecord;
 use super::{Detail, Timeline, chrome};
 use std::cell::OnceCell;
 use std::fmt;
@@ -78,7 +78,7 @@ where
         let Some(at) = kept.entered.iter().rposition(|(thread, _)| *thread == here) else { return };
         let (_, start_ns) = kept.entered.remove(at);
         let details = kept.details.clone();
-        self.timeline.record(|| Record::Span { row: row(), name: span.name().into(), start_ns, end_ns, details });
+        self.timeline.record(|| CallerRecord::Span { row: row(), name: span.name().into(), start_ns, end_ns, details });
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
@@ -93,7 +93,7 @@ where
             _ => event.metadata().name().to_owned(),
         };
         let at_ns = self.timeline.now_ns();
-        self.timeline.record(|| Record::Instant { row: row(), name: name.into(), at_ns, details });
+        self.timeline.record(|| CallerRecord::Instant { row: row(), name: name.into(), at_ns, details });
     }
 }
 

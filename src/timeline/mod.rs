@@ -32,7 +32,7 @@ use crate::ids::{DeviceId, SessionId};
 use chrome::HostDispatch;
 use lanes::Row;
 use parking_lot::Mutex;
-use queue::{Queue, Record};
+use queue::{CallerRecord, Queue};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -157,22 +157,22 @@ impl Timeline {
 
     /// Names a session's lane.
     pub fn name_session(&self, session: SessionId, name: &str) {
-        self.record(|| Record::SessionName(session, name.to_owned()));
+        self.record(|| CallerRecord::SessionName(session, name.to_owned()));
     }
 
     /// A session has ended, and records nothing more: its name and rows are forgotten once they are written.
     pub fn end_session(&self, session: SessionId) {
-        self.record(|| Record::SessionEnd(session));
+        self.record(|| CallerRecord::SessionEnd(session));
     }
 
     /// Names a device's group of lanes.
     pub fn name_device(&self, device: DeviceId, name: &str) {
-        self.record(|| Record::DeviceName(device, name.to_owned()));
+        self.record(|| CallerRecord::DeviceName(device, name.to_owned()));
     }
 
     /// A span on a lane, in nanoseconds of [`Timeline::now_ns`].
     pub fn span(&self, lane: Lane, name: &str, start_ns: u64, end_ns: u64, details: &[(&'static str, Detail)]) {
-        self.record(|| Record::Span {
+        self.record(|| CallerRecord::Span {
             row: Row::Lane(lane),
             name: name.into(),
             start_ns,
@@ -183,22 +183,22 @@ impl Timeline {
 
     /// The start of an arrow (inside of a span on that lane at that time, which may be recorded before or after).
     pub fn flow_start(&self, lane: Lane, flow: u64, at_ns: u64) {
-        self.record(|| Record::Flow { row: Row::Lane(lane), flow, at_ns, is_end: false });
+        self.record(|| CallerRecord::Flow { row: Row::Lane(lane), flow, at_ns, is_end: false });
     }
 
     /// The end of an arrow. An arrow is written once both of its ends are known.
     pub fn flow_end(&self, lane: Lane, flow: u64, at_ns: u64) {
-        self.record(|| Record::Flow { row: Row::Lane(lane), flow, at_ns, is_end: true });
+        self.record(|| CallerRecord::Flow { row: Row::Lane(lane), flow, at_ns, is_end: true });
     }
 
     /// A counter's value, now.
     pub fn counter(&self, name: &'static str, value: u64) {
-        self.record(|| Record::Counter { name, at_ns: self.now_ns(), value });
+        self.record(|| CallerRecord::Counter { name, at_ns: self.now_ns(), value });
     }
 
     /// A *why* record: an instant, now, with its reason.
     pub fn why(&self, lane: Lane, name: &str, details: &[(&'static str, Detail)]) {
-        self.record(|| Record::Instant {
+        self.record(|| CallerRecord::Instant {
             row: Row::Lane(lane),
             name: name.into(),
             at_ns: self.now_ns(),
@@ -258,7 +258,7 @@ impl Timeline {
 
     /// Moves a record into the queue. `build` runs only when the timeline is on.
     #[inline]
-    fn record(&self, build: impl FnOnce() -> Record) {
+    fn record(&self, build: impl FnOnce() -> CallerRecord) {
         if let Some(recorder) = &self.recorder {
             recorder.queue.push(build());
         }

@@ -22,7 +22,7 @@ const SHARD_RECORDS_MAX: usize = 1 << 20;
 
 /// A record of a caller, not yet formatted.
 #[derive(Debug)]
-pub(super) enum Record {
+pub(super) enum CallerRecord {
     /// A span on a row.
     Span { row: Row, name: Box<str>, start_ns: u64, end_ns: u64, details: Vec<(&'static str, Detail)> },
     /// One end of an arrow.
@@ -39,14 +39,16 @@ pub(super) enum Record {
     DeviceName(DeviceId, String),
 }
 
-impl Record {
+impl CallerRecord {
     /// When it began, in nanoseconds; names come first.
     pub(super) fn begin_ns(&self) -> u64 {
         match self {
-            Record::Span { start_ns, .. } => *start_ns,
-            Record::Flow { at_ns, .. } | Record::Counter { at_ns, .. } | Record::Instant { at_ns, .. } => *at_ns,
-            Record::SessionName(..) | Record::DeviceName(..) => 0,
-            Record::SessionEnd(_) => u64::MAX,
+            CallerRecord::Span { start_ns, .. } => *start_ns,
+            CallerRecord::Flow { at_ns, .. }
+            | CallerRecord::Counter { at_ns, .. }
+            | CallerRecord::Instant { at_ns, .. } => *at_ns,
+            CallerRecord::SessionName(..) | CallerRecord::DeviceName(..) => 0,
+            CallerRecord::SessionEnd(_) => u64::MAX,
         }
     }
 }
@@ -67,7 +69,7 @@ pub(super) struct Queue {
 /// A shard on its own cache line, to avoid false sharing between threads.
 #[derive(Default)]
 #[repr(align(128))]
-struct Shard(Mutex<Vec<Record>>);
+struct Shard(Mutex<Vec<CallerRecord>>);
 
 #[derive(Default)]
 struct Control {
@@ -107,7 +109,7 @@ fn shard_of_thread() -> usize {
 
 impl Queue {
     /// Takes a record; ignored once the queue is closed.
-    pub(super) fn push(&self, record: Record) {
+    pub(super) fn push(&self, record: CallerRecord) {
         if self.closed.load(Relaxed) {
             return;
         }
@@ -132,12 +134,12 @@ impl Queue {
     }
 
     /// All records so far, in order of their begin.
-    pub(super) fn take(&self) -> Vec<Record> {
+    pub(super) fn take(&self) -> Vec<CallerRecord> {
         let mut taken = Vec::new();
         for shard in &self.shards {
             taken.append(&mut std::mem::take(&mut *shard.0.lock()));
         }
-        taken.sort_by_key(Record::begin_ns);
+        taken.sort_by_key(CallerRecord::begin_ns);
         taken
     }
 

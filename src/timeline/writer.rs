@@ -8,7 +8,7 @@ use super::file::{SEPARATOR, TraceFile};
 use super::flows::{Arrow, Flows};
 use super::json::{self, Place};
 use super::lanes::{ACTORS_PID, Lanes, Placement, Row};
-use super::queue::{Queue, Record};
+use super::queue::{CallerRecord, Queue};
 use super::{Lane, queue};
 use crate::error::Result;
 use crate::ids::SessionId;
@@ -128,24 +128,24 @@ impl Writer {
         }
     }
 
-    fn record(&mut self, record: Record) {
+    fn record(&mut self, record: CallerRecord) {
         match record {
-            Record::Span { row, name, start_ns, end_ns, details } => {
+            CallerRecord::Span { row, name, start_ns, end_ns, details } => {
                 self.span(&row, &name, start_ns, end_ns, &json::arguments(&details));
             }
-            Record::Instant { row, name, at_ns, details } => {
+            CallerRecord::Instant { row, name, at_ns, details } => {
                 self.instant(&row, &name, at_ns, &json::arguments(&details));
             }
-            Record::Flow { row, flow, at_ns, is_end } => {
+            CallerRecord::Flow { row, flow, at_ns, is_end } => {
                 let arrow = self.flows.recorded(&self.lanes, &row, flow, at_ns, is_end);
                 arrow.into_iter().for_each(|arrow| self.arrow(arrow));
             }
-            Record::Counter { name, at_ns, value } => {
+            CallerRecord::Counter { name, at_ns, value } => {
                 self.event(|out| json::counter(out, ACTORS_PID, name, at_ns, value));
             }
-            Record::SessionName(session, name) => self.lanes.name_session(session, name),
-            Record::SessionEnd(session) => self.ended[1].push(session),
-            Record::DeviceName(device, name) => self.lanes.name_device(device, name),
+            CallerRecord::SessionName(session, name) => self.lanes.name_session(session, name),
+            CallerRecord::SessionEnd(session) => self.ended[1].push(session),
+            CallerRecord::DeviceName(device, name) => self.lanes.name_device(device, name),
         }
     }
 

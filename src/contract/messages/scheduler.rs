@@ -102,7 +102,7 @@ pub enum SchedulerEvent {
 pub enum Delivered {
     /// The elements.
     Host(Arc<HostBuffer>),
-    /// The value is materialised.
+    /// The value was computed and stored on its device.
     Device,
     /// An explanation.
     Text(String),

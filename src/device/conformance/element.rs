@@ -1,6 +1,6 @@
 //! Every elementwise op of every dtype that a device runs, and every cast.
 
-use super::work::{Array, Build, Work, varied};
+use super::work::{Array, BatchBuilder, Build, varied};
 use super::{agree, rig, run};
 use crate::graph::refusals::runs_on_gpus;
 use crate::graph::{ArgType, DType, ElementOp};
@@ -47,7 +47,7 @@ fn taken(op: ElementOp) -> Vec<usize> {
 }
 
 /// Kernels of these ops, whose results stand one after the other in one array.
-fn apply_all(work: &mut Work, given: &[Array; 4], ops: &[ElementOp], output: DType) {
+fn apply_all(work: &mut BatchBuilder, given: &[Array; 4], ops: &[ElementOp], output: DType) {
     for ops in ops.chunks(ops_of_a_kernel(given[0].dtype)) {
         let out = work.array(output, ops.len() * ELEMENTS);
         let mut build = Build::new(Form::Map);
@@ -70,7 +70,7 @@ fn apply_all(work: &mut Work, given: &[Array; 4], ops: &[ElementOp], output: DTy
 }
 
 /// All ops on arguments of a dtype, and its casts.
-fn all_of(work: &mut Work, input: DType) {
+fn all_of(work: &mut BatchBuilder, input: DType) {
     if !work.info.has(input) {
         return;
     }
@@ -82,7 +82,7 @@ fn all_of(work: &mut Work, input: DType) {
 }
 
 /// The casts of an array.
-fn casts(work: &mut Work, given: Array) {
+fn casts(work: &mut BatchBuilder, given: Array) {
     let outputs: Vec<DType> = DType::ALL.into_iter().filter(|output| work.info.has(*output)).collect();
     let mut build = Build::new(Form::Map);
     let from = build.operand(given.dtype, Access::Read);

@@ -2,7 +2,7 @@
 //! affects nothing else.
 
 use super::rig::{Rig, allocate, free, readback, slot, upload};
-use super::work::{Build, Work, double, varied};
+use super::work::{BatchBuilder, Build, double, varied};
 use super::{everywhere, everywhere_with};
 use crate::contract::batch::Command;
 use crate::contract::messages::device::DeviceEvent;
@@ -16,7 +16,7 @@ use crate::kernels::library::Library;
 /// Doubles four floats in arrays of these names, and reads them back.
 #[track_caller]
 fn doubled(rig: &Rig, first: u64) -> Vec<Command> {
-    let mut work = Work::of(&rig.handle.info, first);
+    let mut work = BatchBuilder::of(&rig.handle.info, first);
     let (from, to) = (work.of_slice(&[1.0f32, 2.0, 3.0, 4.0]), work.array(DType::F32, 4));
     double(&mut work, from, to);
     work.read("doubled", to);
@@ -42,7 +42,7 @@ fn assert_blamed(rig: &Rig, error: &Error, kind: ErrorKind) {
 #[test]
 fn fault_words_that_an_index_outside_sets_come_with_the_batch() {
     everywhere(|rig| {
-        let mut work = Work::of(&rig.handle.info, 1);
+        let mut work = BatchBuilder::of(&rig.handle.info, 1);
         let (given, index) = (work.given(varied(DType::F32, 10, 0)), work.of_slice(&[0i32, 9, 10, -1]));
         let (out, words) = (work.array(DType::F32, 4), work.fault_words());
         let mut build = Build::new(Form::Map);
@@ -69,7 +69,7 @@ fn fault_words_that_an_index_outside_sets_come_with_the_batch() {
 #[test]
 fn what_a_value_must_be_sets_its_fault_word_where_it_is_not() {
     everywhere(|rig| {
-        let mut work = Work::of(&rig.handle.info, 1);
+        let mut work = BatchBuilder::of(&rig.handle.info, 1);
         let (given, out, words) = (work.of_slice(&[1.0f32, 2.0]), work.array(DType::F32, 2), work.fault_words());
         let mut build = Build::new(Form::Map);
         let (from, to) = (build.operand(DType::F32, Read), build.operand(DType::F32, Write));
@@ -91,7 +91,7 @@ fn what_a_value_must_be_sets_its_fault_word_where_it_is_not() {
 #[test]
 fn an_assignment_outside_faults_and_assigns_the_rest() {
     everywhere(|rig| {
-        let mut work = Work::of(&rig.handle.info, 1);
+        let mut work = BatchBuilder::of(&rig.handle.info, 1);
         let (base, index) = (work.of_slice(&[1.0f32, 2.0]), work.of_slice(&[1i32, 2]));
         let (value, words) = (work.of_slice(&[7.0f32, 8.0]), work.fault_words());
         let library = Library::AssignIndex {

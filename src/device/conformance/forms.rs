@@ -2,7 +2,7 @@
 //! numbers.
 
 use super::agree;
-use super::work::{Array, Build, Work, double, varied};
+use super::work::{Array, BatchBuilder, Build, double, varied};
 use crate::graph::{DType, Dist, ElementOp, RandomKey};
 use crate::kernels::ir::{Access, Form, Geometry, IndexCompare, IndexOp, InstOp, Monoid, Run, Val};
 use smallvec::{SmallVec, smallvec};
@@ -52,7 +52,7 @@ fn lines(form: Form, dtype: DType, outer: u32, inner: u32) -> (Build, Val, Val) 
 }
 
 /// Every fold of lines, and what each yields.
-fn reduce(work: &mut Work, dtype: DType, inner_fast: bool, (outer, inner): (u32, u32)) {
+fn reduce(work: &mut BatchBuilder, dtype: DType, inner_fast: bool, (outer, inner): (u32, u32)) {
     if !work.info.has(dtype) {
         return;
     }
@@ -106,7 +106,7 @@ fn one_long_line_and_lines_of_nothing_fold_to_what_the_host_computes() {
 }
 
 /// Every running fold of lines.
-fn scan(work: &mut Work, dtype: DType, inner_fast: bool, (outer, inner, reverse): (u32, u32, bool)) {
+fn scan(work: &mut BatchBuilder, dtype: DType, inner_fast: bool, (outer, inner, reverse): (u32, u32, bool)) {
     if !work.info.has(dtype) {
         return;
     }
@@ -136,7 +136,13 @@ fn every_running_fold_is_what_the_host_computes() {
 }
 
 /// A kernel that writes the elements of a 12 x 17 array at other places; what is there at which place.
-fn moved(work: &mut Work, label: &str, given: Array, elements: u32, place: impl FnOnce(&mut Build, Val) -> Val) {
+fn moved(
+    work: &mut BatchBuilder,
+    label: &str,
+    given: Array,
+    elements: u32,
+    place: impl FnOnce(&mut Build, Val) -> Val,
+) {
     let out = work.array(given.dtype, elements as usize);
     let mut build = Build::new(Form::Map);
     let (from, to) = (build.operand(given.dtype, Access::Read), build.operand(given.dtype, Access::Write));

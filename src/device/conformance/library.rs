@@ -1,13 +1,13 @@
 //! Library kernels: products of matrices, sorting permutations, assignment by index.
 
 use super::agree;
-use super::work::{Work, varied};
+use super::work::{BatchBuilder, varied};
 use crate::graph::DType;
 use crate::kernels::ir::Access::{Read, ReadWrite, Write};
 use crate::kernels::library::Library;
 
 fn product(
-    work: &mut Work,
+    work: &mut BatchBuilder,
     dtype: DType,
     (m, n, k, batch): (u32, u32, u32, u32),
     (transpose_a, transpose_b): (bool, bool),

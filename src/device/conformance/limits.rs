@@ -2,7 +2,7 @@
 
 use super::everywhere;
 use super::rig::{allocate, readback, slot, upload};
-use super::work::{Array, Build, Work};
+use super::work::{Array, BatchBuilder, Build};
 use crate::contract::batch::Command;
 use crate::error::ErrorKind;
 use crate::graph::{DType, ElementOp};
@@ -32,7 +32,7 @@ fn its_numbers_fit_each_other() {
 }
 
 /// Adds up `arrays` arrays of ones.
-fn sum_of(work: &mut Work, arrays: usize) -> Array {
+fn sum_of(work: &mut BatchBuilder, arrays: usize) -> Array {
     let mut build = Build::new(Form::Map);
     let mut bound: Vec<Array> = (0..arrays).map(|_| work.of_slice(&[1.0f32; 5])).collect();
     let operands: Vec<u16> = bound.iter().map(|_| build.operand(DType::F32, Access::Read)).collect();
@@ -52,12 +52,12 @@ fn a_kernel_may_bind_as_many_arrays_as_the_device_says_and_more_fail_its_batch_a
     everywhere(|rig| {
         let most = rig.handle.info.bindings_max.min(BINDINGS_TRIED_MAX);
         // Its parameters and its output are bound, too.
-        let mut work = Work::of(&rig.handle.info, 1);
+        let mut work = BatchBuilder::of(&rig.handle.info, 1);
         let out = sum_of(&mut work, most as usize - 2);
         work.read("the sum", out);
         assert_eq!(rig.floats(work.commands.clone()), [(most - 2) as f32; 5]);
         if most == rig.handle.info.bindings_max {
-            let mut beyond = Work::of(&rig.handle.info, 100);
+            let mut beyond = BatchBuilder::of(&rig.handle.info, 100);
             sum_of(&mut beyond, most as usize - 1);
             assert_eq!(rig.run(beyond.commands).unwrap_err().kind(), ErrorKind::Internal);
         }

@@ -2,7 +2,7 @@
 
 use super::everywhere;
 use super::rig::{allocate, free, readback, slot, upload};
-use super::work::{Work, double};
+use super::work::{BatchBuilder, double};
 use crate::contract::batch::Command;
 use crate::contract::messages::device::DeviceInstruction;
 use crate::graph::{DType, Element};
@@ -111,7 +111,7 @@ fn slots_of_one_buffer_are_copied_to_each_other_whatever_their_size() {
 fn what_was_read_back_and_what_was_given_keep_their_elements_while_memory_is_written_on() {
     everywhere(|rig| {
         let given = HostBuffer::from_vec(vec![1.0f32; 40_000]).shared();
-        let mut work = Work::of(&rig.handle.info, 1);
+        let mut work = BatchBuilder::of(&rig.handle.info, 1);
         let array = work.array(DType::F32, 40_000);
         work.commands.push(Command::Upload { from: given.clone(), first: 0, elements: 40_000, to: array.slot });
         work.read("before", array);
@@ -139,7 +139,7 @@ fn an_allocation_that_is_made_again_stays_and_one_of_another_size_replaces_it() 
         let read = readback(0, four, DType::F32, 4);
         assert_eq!(rig.floats(vec![allocate(1, 16), upload(&[5.0f32; 4], four), read.clone()]), [5.0; 4]);
         assert_eq!(rig.floats(vec![allocate(1, 16), read]), [5.0; 4]);
-        let mut work = Work::of(&rig.handle.info, 1);
+        let mut work = BatchBuilder::of(&rig.handle.info, 1);
         let (from, to) = (work.array(DType::F32, 1000), work.array(DType::F32, 1000));
         work.commands.push(upload(&[1.5f32; 1000], from.slot));
         double(&mut work, from, to);
@@ -151,7 +151,7 @@ fn an_allocation_that_is_made_again_stays_and_one_of_another_size_replaces_it() 
 #[test]
 fn a_freed_name_can_name_another_allocation_in_the_same_batch() {
     everywhere(|rig| {
-        let mut work = Work::of(&rig.handle.info, 1);
+        let mut work = BatchBuilder::of(&rig.handle.info, 1);
         let to = work.array(DType::F32, 4);
         for round in 1..4u8 {
             work.next_buffer = 7;

@@ -2,7 +2,7 @@
 //! adapter of the machine.
 //!
 //! In: backends, behind their drivers. Out: failures that name the backend. Cases of ops and kernel forms are batches
-//! that [`Work`] builds for a device; every backend has to read back the same results as the host (`agree`), and the
+//! that [`BatchBuilder`] builds for a device; every backend has to read back the same results as the host (`agree`), and the
 //! tests of kernels check the host's results. Memory, order, limits, faults and losses are asserted directly. A new
 //! backend is one more `Which`.
 
@@ -21,7 +21,7 @@ use crate::host_buffer::HostBuffer;
 use crate::injection::Injection;
 use rig::{Rig, Which};
 use std::sync::Arc;
-use work::Work;
+use work::BatchBuilder;
 
 /// Runs a case on each backend.
 fn everywhere(case: impl FnMut(&mut Rig)) {
@@ -43,8 +43,8 @@ fn everywhere_with(injection: impl Fn() -> Injection, mut case: impl FnMut(&mut 
 type Read = Vec<(String, Arc<HostBuffer>)>;
 
 /// Runs the work of a case on a device. Returns the arrays that were read back.
-fn run(rig: &mut Rig, case: impl FnOnce(&mut Work)) -> Read {
-    let mut work = Work::of(&rig.handle.info, rig.next_buffer);
+fn run(rig: &mut Rig, case: impl FnOnce(&mut BatchBuilder)) -> Read {
+    let mut work = BatchBuilder::of(&rig.handle.info, rig.next_buffer);
     case(&mut work);
     rig.next_buffer = work.next_buffer;
     let done = rig.run(work.commands).unwrap_or_else(|error| panic!("{error}"));
@@ -55,7 +55,7 @@ fn run(rig: &mut Rig, case: impl FnOnce(&mut Work)) -> Read {
 
 /// Checks that every backend reads back the same as the host. Floats may differ by `ulps` units in the last place, or
 /// by a tiny amount near zero. Results for which a backend lacks the dtype are skipped.
-fn agree(ulps: f64, case: impl Fn(&mut Work)) {
+fn agree(ulps: f64, case: impl Fn(&mut BatchBuilder)) {
     let mut host: Option<Read> = None;
     everywhere(|rig| {
         let read = run(rig, &case);

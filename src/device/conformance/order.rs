@@ -2,7 +2,7 @@
 
 use super::everywhere;
 use super::rig::{Rig, Which, allocate, readback, slot, upload};
-use super::work::{Array, Work, double};
+use super::work::{Array, BatchBuilder, double};
 use crate::contract::batch::Command;
 use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
 use crate::device::handle::DeviceHandle;
@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Work on two arrays that are doubled back and forth: from which, and to which.
-fn doubling(rig: &Rig, to_second: bool) -> (Work, Array, Array) {
-    let mut work = Work::of(&rig.handle.info, 1);
+fn doubling(rig: &Rig, to_second: bool) -> (BatchBuilder, Array, Array) {
+    let mut work = BatchBuilder::of(&rig.handle.info, 1);
     let pair = (work.array(DType::F32, 100), work.array(DType::F32, 100));
     let (from, to) = if to_second { pair } else { (pair.1, pair.0) };
     (work, from, to)
@@ -44,7 +44,7 @@ fn batches_that_are_sent_at_once_take_effect_and_end_in_their_order() {
 #[test]
 fn commands_of_a_batch_take_effect_in_their_order() {
     everywhere(|rig| {
-        let mut work = Work::of(&rig.handle.info, 1);
+        let mut work = BatchBuilder::of(&rig.handle.info, 1);
         let (a, b, c) = (work.of_slice(&[1.0f32; 8]), work.array(DType::F32, 8), work.array(DType::F32, 8));
         double(&mut work, a, b);
         work.commands.push(Command::Copy { from: b.slot, to: c.slot });
@@ -84,7 +84,7 @@ fn work_whose_results_nobody_awaits_runs_or_is_dropped_and_harms_nobody() {
         // Its memory is released, as a cancel does, while batches are on their way.
         let mut ids = Vec::new();
         for round in 0..10u64 {
-            let mut work = Work::of(&rig.handle.info, 10 * round + 1);
+            let mut work = BatchBuilder::of(&rig.handle.info, 10 * round + 1);
             let (from, to) = (work.of_slice(&[1.0f32; 1000]), work.array(DType::F32, 1000));
             double(&mut work, from, to);
             ids.push(rig.submit(work.commands));

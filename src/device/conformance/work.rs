@@ -16,7 +16,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// A batch under construction.
-pub(super) struct Work {
+pub(super) struct BatchBuilder {
     pub(super) info: DeviceInfo,
     pub(super) commands: Vec<Command>,
     pub(super) labels: Vec<String>,
@@ -31,10 +31,10 @@ pub(super) struct Array {
     pub(super) elements: usize,
 }
 
-impl Work {
+impl BatchBuilder {
     /// An empty batch for a device, whose buffers are named from here on.
-    pub(super) fn of(info: &DeviceInfo, next_buffer: u64) -> Work {
-        Work { info: info.clone(), commands: Vec::new(), labels: Vec::new(), next_buffer }
+    pub(super) fn of(info: &DeviceInfo, next_buffer: u64) -> BatchBuilder {
+        BatchBuilder { info: info.clone(), commands: Vec::new(), labels: Vec::new(), next_buffer }
     }
 
     /// A new array.
@@ -54,7 +54,7 @@ impl Work {
         array
     }
 
-    /// As [`Work::given`].
+    /// As [`BatchBuilder::given`].
     pub(super) fn of_slice<T: Element>(&mut self, data: &[T]) -> Array {
         self.given(HostBuffer::from_slice(data))
     }
@@ -244,7 +244,7 @@ impl Build {
 
 /// `to = from * 2`, element by element.
 #[track_caller]
-pub(super) fn double(work: &mut Work, from: Array, to: Array) {
+pub(super) fn double(work: &mut BatchBuilder, from: Array, to: Array) {
     let mut build = Build::new(Form::Map);
     let (a, b) = (build.operand(from.dtype, Access::Read), build.operand(to.dtype, Access::Write));
     let flat = build.flat();

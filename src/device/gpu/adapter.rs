@@ -116,14 +116,14 @@ pub(super) fn open(index: Option<usize>, config: &Config) -> Result<Opened> {
     };
     config.injection().opening().map_err(|error| error.with_device(adapter.get_info().name))?;
     let features = wanted_features(adapter.features(), config);
-    match left(AdapterKey { index: wanted, about: adapter.get_info() }, features) {
+    match spare_device(AdapterKey { index: wanted, about: adapter.get_info() }, features) {
         Some(gpu) => Ok(opened(adapter, wanted, features, gpu)),
         None => open_adapter(adapter, wanted, features, 0),
     }
 }
 
 /// A device of this adapter that an earlier runtime has left, if it still answers.
-fn left(adapter: AdapterKey, features: wgpu::Features) -> Option<Gpu> {
+fn spare_device(adapter: AdapterKey, features: wgpu::Features) -> Option<Gpu> {
     std::iter::from_fn(|| spare::take(&adapter, features))
         .map(|spare| Gpu::new(spare.adapter, spare.device, spare.queue, 0))
         .find(|gpu| {

@@ -1,11 +1,11 @@
 //! The completion thread: waits for submissions in order, delivers their readbacks, and reports batches.
 //!
-//! In: [`Work`] from the queue. Out: reports, and a signal to the queue thread when the device is lost.
+//! In: [`CompletionTask`] from the queue. Out: reports, and a signal to the queue thread when the device is lost.
 //! Must hold: GPU-1, GPU-2, GPU-6.
 
 use super::clock::Alignment;
 use super::copy::CopyPool;
-use super::flight::{Arrow, BatchEnd, Flight, Stamps, Work, arrow};
+use super::flight::{Arrow, BatchEnd, CompletionTask, Flight, Stamps, arrow};
 use super::prepare::{Arrival, Place};
 use super::raw_device::Gpu;
 use super::readback::{Landing, MappedView};
@@ -61,7 +61,7 @@ struct Brought {
 
 impl Completion {
     /// Runs until the queue thread ends.
-    pub(super) fn run(mut self, work: &Receiver<Work>) {
+    pub(super) fn run(mut self, work: &Receiver<CompletionTask>) {
         crate::threads::mark_own();
         let _guard = self.context.timeline.clone().enter_thread("gpu done");
         loop {
@@ -71,16 +71,16 @@ impl Completion {
             self.eager_for_work.end(&look);
             match item {
                 #[cfg(any(test, feature = "testing"))]
-                Work::Flight(flight) if self.dies_of(&flight) => return,
-                Work::Flight(flight) => {
+                CompletionTask::Flight(flight) if self.dies_of(&flight) => return,
+                CompletionTask::Flight(flight) => {
                     let timeline = self.context.timeline.clone();
                     let region = flight.end.as_ref().map(|end| end.region);
                     let caller = region.map(|region| timeline.callers().of(region)).unwrap_or_default();
                     let make = |parent| tracing::debug_span!(parent: parent, "complete", region = region.map(|r| r.0));
                     timeline.in_span(&caller, make, || self.flight(*flight));
                 }
-                Work::Failed(batch, error) => self.fail(batch, error),
-                Work::Barrier(done) => drop(done.send(())),
+                CompletionTask::Failed(batch, error) => self.fail(batch, error),
+                CompletionTask::Barrier(done) => drop(done.send(())),
             }
         }
     }

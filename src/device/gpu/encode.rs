@@ -5,7 +5,7 @@
 use super::bind::BindGroups;
 use super::copy::CopyPool;
 use super::finish::Finish;
-use super::flight::{Flight, Stamps, Work};
+use super::flight::{CompletionTask, Flight, Stamps};
 use super::pipelines::Station;
 use super::prepare::{Dispatch, Params, Prepared, Range, Step};
 use super::readback::{Landing, Readbacks};
@@ -88,7 +88,7 @@ pub(super) struct Encoding<'a> {
     /// Copy threads.
     pub(super) pool: &'a CopyPool,
     /// Where extra submissions go.
-    pub(super) work: &'a Sender<Work>,
+    pub(super) work: &'a Sender<CompletionTask>,
     /// Counters.
     pub(super) counters: &'a Counters,
     /// The clock of fills.
@@ -331,7 +331,7 @@ impl Encoding<'_> {
         let held = std::mem::take(&mut growing.held);
         let flight = Flight { station, finish: Some(finish), chunks, held, end: None };
         // This fails only if the completion thread has ended, and then no report is needed.
-        let _ = self.work.send(Work::Flight(Box::new(flight)));
+        let _ = self.work.send(CompletionTask::Flight(Box::new(flight)));
         Ok(())
     }
 

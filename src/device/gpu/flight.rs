@@ -66,7 +66,7 @@ pub(super) struct Stamps {
 }
 
 /// Work of the completion thread, in order.
-pub(super) enum Work {
+pub(super) enum CompletionTask {
     /// Wait for this and report it.
     Flight(Box<Flight>),
     /// Report that a batch failed before it was submitted.

@@ -1,7 +1,7 @@
 //! Stores on disk which shaders earlier runs needed, so that a new process can compile them before they are needed.
 //!
 //! In: the text of each shader that is compiled. Out: the texts that most runs needed. A file that is missing, damaged
-//! or of another driver is no error: no shader is known then. Must hold: a shader counts once per run; the file holds
+//! or of another driver is no error: the history then starts empty. Must hold: a shader counts once per run; the file holds
 //! at most [`TEXTS_MAX`] texts and [`BYTES_MAX`] bytes, those that the most runs needed; in memory there are at most
 //! twice as many.
 

@@ -11,7 +11,7 @@ use super::completion::{Completion, LOOK_FOR_DEVICE};
 use super::copy::CopyPool;
 use super::driver_cache::DriverCache;
 use super::encode::{Encoding, QUERIES, Stamping, Submitted, Tools};
-use super::flight::{Arrow, BatchEnd, Flight, Work, arrow};
+use super::flight::{Arrow, BatchEnd, CompletionTask, Flight, arrow};
 use super::known::Known;
 use super::pipelines::{Current, GpuCompiler, Maker, Station, warm_up};
 use super::prepare::{Prepared, Preparer, Step};
@@ -66,7 +66,7 @@ pub(super) struct Queue {
     buffers: Buffers,
     maker: Arc<Maker>,
     pool: Arc<CopyPool>,
-    work: Sender<Work>,
+    work: Sender<CompletionTask>,
     /// Receives the generations of the device that the completion thread found lost.
     losses: Receiver<u32>,
     /// The completion thread, until it is joined.
@@ -277,13 +277,13 @@ impl Queue {
             self.allocations_of(batch);
             let error = blamed(error, blame_from(&batch.commands, 0)).with_device(self.info.name.clone());
             // The report goes through the completion thread, so that batches are reported in order (GPU-2).
-            let _ = self.work.send(Work::Failed(batch.id, error));
+            let _ = self.work.send(CompletionTask::Failed(batch.id, error));
         }
     }
 
     fn run_batch(&mut self, batch: &Batch, wrong: Wrong) -> Result<()> {
         let began_ns = self.context.timeline.now_ns();
-        let Some((station, _)) = &self.standing else { return Err(gone()) };
+        let Some((station, _)) = &self.standing else { return Err(lost_for_good()) };
         if wrong.loses() {
             station.gpu.mark_lost("a loss was injected");
         }
@@ -306,7 +306,7 @@ impl Queue {
     }
 
     fn execute(&mut self, batch: &Batch, began_ns: u64, rescue: bool) -> Result<()> {
-        let Some((station, tools)) = &mut self.standing else { return Err(gone()) };
+        let Some((station, tools)) = &mut self.standing else { return Err(lost_for_good()) };
         if station.gpu.is_lost() {
             return Err(station.gpu.loss_error());
         }
@@ -361,7 +361,7 @@ impl Queue {
             end.stamps = submitted.stamps;
         }
         flight.end = Some(end);
-        let _ = self.work.send(Work::Flight(Box::new(flight)));
+        let _ = self.work.send(CompletionTask::Flight(Box::new(flight)));
         Ok(())
     }
 
@@ -449,7 +449,7 @@ impl Queue {
         *self.current.write() = None;
         // The completion thread fails all batches in flight on a lost device, without help from this thread (GPU-1).
         let (done, reached) = bounded(1);
-        let _ = self.work.send(Work::Barrier(done));
+        let _ = self.work.send(CompletionTask::Barrier(done));
         let _ = reached.recv();
         let error = station.gpu.loss_error();
         self.buffers.clear();
@@ -500,6 +500,6 @@ fn label(prepared: &Prepared) -> String {
         false => labels.join(", ") + if more { ", …" } else { "" },
     }
 }
-fn gone() -> Error {
+fn lost_for_good() -> Error {
     Error::new(ErrorKind::DeviceLost, "the device was lost and could not be opened again")
 }

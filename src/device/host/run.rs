@@ -48,7 +48,7 @@ pub(super) struct Host {
     /// Batches whose long launch runs on its own thread.
     long_running: Vec<Running>,
     /// Work that conflicts with those batches, or with earlier work in this queue.
-    waiting: VecDeque<(Work, Touched)>,
+    waiting: VecDeque<(HostTask, Touched)>,
     /// Declared last, so that it is dropped after everything that uses memory.
     blocks: Emptied,
 }
@@ -64,17 +64,17 @@ impl Drop for Emptied {
 }
 
 /// Work in the order in which it came.
-enum Work {
+enum HostTask {
     /// A batch, with the faults that a test injects.
     Batch(Batch, Wrong),
     Release(Vec<BufferId>),
 }
 
-impl Work {
+impl HostTask {
     fn touched(&self) -> Touched {
         match self {
-            Work::Batch(batch, _) => Touched::by(&batch.commands),
-            Work::Release(buffers) => Touched::dropping(buffers),
+            HostTask::Batch(batch, _) => Touched::by(&batch.commands),
+            HostTask::Release(buffers) => Touched::dropping(buffers),
         }
     }
 }
@@ -115,12 +115,12 @@ impl Backend for Host {
         if wrong.loses() {
             return Err(self.lose(&batch));
         }
-        self.take(Work::Batch(batch, wrong));
+        self.take(HostTask::Batch(batch, wrong));
         Ok(())
     }
 
     fn release(&mut self, buffers: Vec<BufferId>) {
-        self.take(Work::Release(buffers));
+        self.take(HostTask::Release(buffers));
     }
 
     fn trim(&mut self, all: bool) {
@@ -209,12 +209,12 @@ impl Host {
 
     /// Starts work, or queues it behind the work that it conflicts with (HOST-6). The set of allocations is computed
     /// only while a long launch runs.
-    fn take(&mut self, work: Work) {
+    fn take(&mut self, work: HostTask) {
         let touched = (!self.long_running.is_empty()).then(|| work.touched());
         self.take_touching(work, touched);
     }
 
-    fn take_touching(&mut self, work: Work, touched: Option<Touched>) {
+    fn take_touching(&mut self, work: HostTask, touched: Option<Touched>) {
         let waits = |touched: &Touched| {
             self.long_running.iter().any(|running| running.touched.conflicts(touched))
                 || self.waiting.iter().any(|(_, earlier)| earlier.conflicts(touched))
@@ -225,10 +225,10 @@ impl Host {
         }
     }
 
-    fn begin(&mut self, work: Work, touched: Option<Touched>) {
+    fn begin(&mut self, work: HostTask, touched: Option<Touched>) {
         match work {
-            Work::Release(buffers) => buffers.into_iter().for_each(|b| self.table.free(b)),
-            Work::Batch(Batch { id, region, commands, .. }, wrong) => {
+            HostTask::Release(buffers) => buffers.into_iter().for_each(|b| self.table.free(b)),
+            HostTask::Batch(Batch { id, region, commands, .. }, wrong) => {
                 let long_us = self.long_us();
                 let takes_long = |command: &Command| match command {
                     Command::Dispatch { launch, .. } => is_long(launch, long_us, &self.info.costs),
@@ -351,7 +351,7 @@ impl Host {
             self.fail(running.id, error.clone());
         }
         for (work, _) in std::mem::take(&mut self.waiting) {
-            if let Work::Batch(waiting, _) = work {
+            if let HostTask::Batch(waiting, _) = work {
                 self.fail(waiting.id, error.clone());
             }
         }

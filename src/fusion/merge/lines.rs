@@ -9,7 +9,7 @@ use super::{Union, is_bindable, reads_of_union, shares_large_read};
 use crate::contract::region::RegionArg;
 use crate::fusion::budget::Budget;
 use crate::fusion::cut::Cuts;
-use crate::fusion::form::{Class, Work};
+use crate::fusion::form::{Class, RegionGraph};
 use crate::fusion::grouping::{Cluster, Fold, Phase, reduced_shape};
 use crate::fusion::in_step::in_step;
 use crate::fusion::lines::folds_moments;
@@ -17,7 +17,7 @@ use crate::graph::{DType, DimSet, Reads, Shape};
 use rustc_hash::FxHashSet;
 
 /// The union, if `b` may join `a` in a kernel that holds lines.
-pub(super) fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -> Option<Union> {
+pub(super) fn fit(work: &RegionGraph<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: &Cluster) -> Option<Union> {
     let (shape, dims) = [a, b].into_iter().find_map(|cluster| match cluster.fold {
         Fold::Reduce(dims) | Fold::Line(dims) => Some((cluster.shape.clone(), dims)),
         Fold::None | Fold::Scan { .. } | Fold::Alone => None,
@@ -48,7 +48,7 @@ pub(super) fn fit(work: &Work<'_>, cuts: &Cuts, budget: Budget, a: &Cluster, b: 
 
 /// Lets a kernel that computes moments hold its lines: then they take two short passes over registers. In one pass over
 /// memory, each element takes several operations more.
-pub(super) fn hold_moments(work: &Work<'_>, cuts: &Cuts, cluster: &mut Cluster) {
+pub(super) fn hold_moments(work: &RegionGraph<'_>, cuts: &Cuts, cluster: &mut Cluster) {
     let Fold::Reduce(dims) = cluster.fold else { return };
     let of_moments = |&(n, _): &(u32, Phase)| folds_moments(&work.nodes[n as usize].op);
     let shape = cluster.shape.clone();
@@ -89,7 +89,7 @@ enum Place {
 
 /// The space of a union.
 struct Lines<'w, 'r> {
-    work: &'w Work<'r>,
+    work: &'w RegionGraph<'r>,
     cuts: &'w Cuts,
     /// The shape of its elements.
     shape: Shape,

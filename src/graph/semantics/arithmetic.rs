@@ -259,11 +259,11 @@ fn signed_like_divisor<F: Float>(rest: F, b: F) -> F {
     let zero = F::lit(0.0);
     let negative = F::lit(1.0).with_sign_of(rest).less(zero);
     let moved = F::select(negative ^ b.less(zero), rest + b, rest);
-    F::select(rest.to_bits().left(1).same(F::Bits::word(0)), rest.with_sign_of(b), moved)
+    F::select(rest.to_bits().shift_left(1).same(F::Bits::word(0)), rest.with_sign_of(b), moved)
 }
 
 /// `2^n` for an integer `n` in two's complement whose power is a normal number.
 #[inline(always)]
 pub fn power_of_two<F: Float>(n: F::Bits) -> F {
-    F::from_bits(n.plus(F::Bits::word(F::BIAS)).left(F::MANTISSA))
+    F::from_bits(n.plus(F::Bits::word(F::BIAS)).shift_left(F::MANTISSA))
 }

@@ -19,7 +19,7 @@ pub(super) fn clamped<F: Float>(x: F, low: F, high: F) -> F {
 /// `y * 2^n`, rounded once; n may reach about twice the type's range of exponents.
 #[inline(always)]
 pub(super) fn scaled<F: Float>(y: F, n: F::Bits) -> F {
-    let half = n.right_signed(1);
+    let half = n.shift_right_signed(1);
     y * power_of_two(half) * power_of_two(n.minus(half))
 }
 
@@ -44,7 +44,7 @@ pub(super) fn expm1_of_twice<F: Float>(x: F) -> (F, F) {
     let n = (x * F::lit(2.0 * std::f64::consts::LOG2_E)).nearest_small();
     let r = x.less_part(n, F::lit2(0.3465728759765625, 0.3465735902796041));
     let r = r.less_part(n, F::lit2(7.143033826650935e-7, 3.6855012835838995e-13));
-    let power = F::from_bits(n.low_bits_plus(F::BIAS as f64).left(F::MANTISSA));
+    let power = F::from_bits(n.low_bits_plus(F::BIAS as f64).shift_left(F::MANTISSA));
     (power, r + r * r * horner(r, &EXP_OF_TWICE))
 }
 
@@ -75,7 +75,7 @@ pub fn exp_near<F: Float>(x: F) -> F {
     let one = F::lit(1.0);
     let y = one + r * (one + r * horner(r, &EXP));
     // The exponent is added to the bits in place: y is about 1, and the result is a normal number.
-    F::from_bits(y.to_bits().plus(n.low_bits_plus(0.0).left(F::MANTISSA)))
+    F::from_bits(y.to_bits().plus(n.low_bits_plus(0.0).shift_left(F::MANTISSA)))
 }
 
 /// `e^x`.

@@ -52,15 +52,15 @@ pub trait Bits:
     /// The high half of the product.
     fn times_high(self, other: Self) -> Self;
     /// Shifted left by a constant below the width.
-    fn left(self, count: u32) -> Self;
+    fn shift_left(self, count: u32) -> Self;
     /// Shifted right by a constant below the width; zeros are shifted in.
-    fn right(self, count: u32) -> Self;
+    fn shift_right(self, count: u32) -> Self;
     /// Shifted right by a constant below the width; the sign is shifted in.
-    fn right_signed(self, count: u32) -> Self;
+    fn shift_right_signed(self, count: u32) -> Self;
     /// Shifted left by a count per lane, below the width.
-    fn left_by(self, count: Self) -> Self;
+    fn shift_left_by(self, count: Self) -> Self;
     /// Shifted right by a count per lane, below the width.
-    fn right_by(self, count: Self) -> Self;
+    fn shift_right_by(self, count: Self) -> Self;
     /// The table's word at `index`, which is below its length.
     fn pick(table: &'static [u64], index: Self) -> Self;
 }

@@ -9,8 +9,8 @@ use super::lanes::{Bits, Float, horner};
 fn reduced_normal<F: Float>(x: F) -> (F, F) {
     let bits = x.to_bits();
     let sqrt_half = F::Bits::word(if F::WIDE { 0x3fe6_a09e_667f_3bcd } else { 0x3f35_04f3 });
-    let k = bits.minus(sqrt_half).right_signed(F::MANTISSA);
-    let m = F::from_bits(bits.minus(k.left(F::MANTISSA)));
+    let k = bits.minus(sqrt_half).shift_right_signed(F::MANTISSA);
+    let m = F::from_bits(bits.minus(k.shift_left(F::MANTISSA)));
     (F::small_from_bits(k), m - F::lit(1.0))
 }
 

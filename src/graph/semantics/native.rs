@@ -59,23 +59,23 @@ macro_rules! bits {
                 ((self as $double * other as $double) >> <$ty>::BITS) as $ty
             }
             #[inline(always)]
-            fn left(self, count: u32) -> $ty {
+            fn shift_left(self, count: u32) -> $ty {
                 self << count
             }
             #[inline(always)]
-            fn right(self, count: u32) -> $ty {
+            fn shift_right(self, count: u32) -> $ty {
                 self >> count
             }
             #[inline(always)]
-            fn right_signed(self, count: u32) -> $ty {
+            fn shift_right_signed(self, count: u32) -> $ty {
                 (self as $signed >> count) as $ty
             }
             #[inline(always)]
-            fn left_by(self, count: $ty) -> $ty {
+            fn shift_left_by(self, count: $ty) -> $ty {
                 self.wrapping_shl(count as u32)
             }
             #[inline(always)]
-            fn right_by(self, count: $ty) -> $ty {
+            fn shift_right_by(self, count: $ty) -> $ty {
                 self.wrapping_shr(count as u32)
             }
             #[inline(always)]

@@ -9,11 +9,11 @@ use super::trigonometric::sine_at;
 pub(crate) fn uniform<F: Float>(bits: F::Bits) -> F {
     // The bits are taken in two pieces that convert exactly.
     let (high, low, unit_high, unit_low) = if F::WIDE {
-        let low = bits.right(11) & F::Bits::word(0x7ff_ffff);
-        (bits.right(38), low, F::lit(1.4901161193847656e-8), F::lit(1.1102230246251565e-16))
+        let low = bits.shift_right(11) & F::Bits::word(0x7ff_ffff);
+        (bits.shift_right(38), low, F::lit(1.4901161193847656e-8), F::lit(1.1102230246251565e-16))
     } else {
-        let low = bits.right(8) & F::Bits::word(0xfff);
-        (bits.right(20), low, F::lit(0.000244140625), F::lit(5.960464477539063e-8))
+        let low = bits.shift_right(8) & F::Bits::word(0xfff);
+        (bits.shift_right(20), low, F::lit(0.000244140625), F::lit(5.960464477539063e-8))
     };
     F::small_from_bits(high) * unit_high + F::small_from_bits(low) * unit_low
 }
@@ -29,7 +29,7 @@ fn word_width<F: Float>() -> u32 {
 pub(crate) fn open_uniform<F: Float>(bits: F::Bits) -> F {
     let word = F::Bits::word;
     let half = word_width::<F>() / 2;
-    let high = F::small_from_bits(bits.right(half)) * F::lit2(0.0000152587890625, 2.3283064365386963e-10);
+    let high = F::small_from_bits(bits.shift_right(half)) * F::lit2(0.0000152587890625, 2.3283064365386963e-10);
     let low = (bits & word((1 << half) - 1)) | word(1);
     high + F::small_from_bits(low) * F::lit2(2.3283064365386963e-10, 5.421010862427522e-20)
 }
@@ -38,7 +38,7 @@ pub(crate) fn open_uniform<F: Float>(bits: F::Bits) -> F {
 /// their digits, too: from 2^-32 to 22.2 (f32), 2^-64 to 44.4 (f64).
 #[inline(always)]
 pub(crate) fn exponential<F: Float>(bits: F::Bits) -> F {
-    let is_small = bits.right(word_width::<F>() - 1).same(F::Bits::word(1));
+    let is_small = bits.shift_right(word_width::<F>() - 1).same(F::Bits::word(1));
     -F::select(is_small, log1p(-open_uniform::<F>(!bits)), log_of_normal(open_uniform(bits)))
 }
 
@@ -50,10 +50,10 @@ pub(crate) fn normal_pair<F: Float>(a: F::Bits, b: F::Bits) -> (F, F) {
     let width = word_width::<F>();
     let radius = (F::lit(-2.0) * log_of_normal(open_uniform(a))).root();
     // The quadrant nearest to the angle, and the rest as a signed fraction of a quadrant.
-    let quadrant = b.plus(word(1 << (width - 3))).right(width - 2);
-    let rest = b.left(2);
+    let quadrant = b.plus(word(1 << (width - 3))).shift_right(width - 2);
+    let rest = b.shift_left(2);
     let drop = width - F::MANTISSA + 2;
-    let r = F::small_from_bits(rest.right_signed(drop))
+    let r = F::small_from_bits(rest.shift_right_signed(drop))
         * F::lit2(4.76837158203125e-7, 8.881784197001252e-16)
         * F::lit(std::f64::consts::FRAC_PI_2);
     (radius * sine_at(quadrant.plus(word(1)), r), radius * sine_at(quadrant, r))

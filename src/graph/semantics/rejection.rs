@@ -145,9 +145,9 @@ pub(crate) fn log_gamma_of<F: Float>(shape: F, candidate: F, boost: F::Bits) -> 
 /// Uniform in (-1/2, 1/2), and its distance from the nearer end, which has all its digits.
 #[inline(always)]
 fn centred<F: Float>(bits: F::Bits) -> (F, F) {
-    let from_end = F::lit(0.5) * open_uniform::<F>(bits.left(1));
+    let from_end = F::lit(0.5) * open_uniform::<F>(bits.shift_left(1));
     let size = F::lit(0.5) - from_end;
-    let is_negative = bits.right(if F::WIDE { 63 } else { 31 }).same(F::Bits::word(1));
+    let is_negative = bits.shift_right(if F::WIDE { 63 } else { 31 }).same(F::Bits::word(1));
     (F::select(is_negative, -size, size), from_end)
 }
 

@@ -28,7 +28,7 @@ fn sin_pi<F: Float>(x: F) -> F {
     let a = r.magnitude();
     let pi = F::lit(PI);
     let value = F::select(a.more(F::lit(0.25)), cosine(pi * (F::lit(0.5) - a)), sine(pi * a));
-    let odd = (n.small_to_bits() & F::Bits::word(1)).left(F::MANTISSA + if F::WIDE { 11 } else { 8 });
+    let odd = (n.small_to_bits() & F::Bits::word(1)).shift_left(F::MANTISSA + if F::WIDE { 11 } else { 8 });
     F::from_bits(value.with_sign_of(r).to_bits() ^ odd)
 }
 

@@ -22,7 +22,7 @@ pub fn is_large<F: Float>(x: F) -> F::Mask {
 fn sine_of_half_turns<F: Float>(r: F, turns: F, sign: F::Bits) -> F {
     let z = r * r;
     let y = r + r * z * horner(z, &SIN_OF_HALF_TURN);
-    let odd = turns.low_bits_plus(0.0).left(F::MANTISSA + if F::WIDE { 11 } else { 8 });
+    let odd = turns.low_bits_plus(0.0).shift_left(F::MANTISSA + if F::WIDE { 11 } else { 8 });
     // If products are contracted, the polynomial can exceed 1 by one ulp.
     y.magnitude().lesser(F::lit(1.0)).with_sign_of(F::from_bits(y.to_bits() ^ odd ^ sign))
 }
@@ -81,23 +81,23 @@ fn reduced_large<F: Float>(x: F) -> (F::Bits, F) {
     let bits = x.magnitude().to_bits();
     let mantissa = (bits & word((1 << F::MANTISSA) - 1)) | word(1 << F::MANTISSA);
     // |x| = mantissa 2^s. The bits of 2/pi whose product with it is whole turns (of four quadrants) are left out.
-    let first = bits.right(F::MANTISSA).plus(word(width as u64)).minus(word(F::BIAS + F::MANTISSA as u64 + 2));
-    let index = first.right(if F::WIDE { 6 } else { 5 });
+    let first = bits.shift_right(F::MANTISSA).plus(word(width as u64)).minus(word(F::BIAS + F::MANTISSA as u64 + 2));
+    let index = first.shift_right(if F::WIDE { 6 } else { 5 });
     let shift = first & word(width as u64 - 1);
     let back = word(width as u64 - 1).minus(shift);
     let table: &'static [u64] = if F::WIDE { &TWO_OVER_PI_WIDE } else { &TWO_OVER_PI_NARROW };
     let at = |offset: usize| F::Bits::pick(&table[offset..table.len() - 3 + offset], index);
     let (t0, t1, t2, t3) = (at(0), at(1), at(2), at(3));
-    let joined = |a: F::Bits, b: F::Bits| a.left_by(shift) | b.right(1).right_by(back);
+    let joined = |a: F::Bits, b: F::Bits| a.shift_left_by(shift) | b.shift_right(1).shift_right_by(back);
     let (w0, w1, w2) = (joined(t0, t1), joined(t1, t2), joined(t2, t3));
     // The product, modulo turns: its top two bits are the quadrant, the others the fraction of a quadrant.
     let middle = mantissa.times(w1).plus(mantissa.times_high(w2));
     let carry = F::Bits::select(middle.less(mantissa.times(w1)), word(1), word(0));
     let top = mantissa.times(w0).plus(mantissa.times_high(w1)).plus(carry);
-    let quadrant = top.plus(word(1 << (width - 3))).right(width - 2);
+    let quadrant = top.plus(word(1 << (width - 3))).shift_right(width - 2);
     // The fraction is signed, because the quadrant is the nearest one.
-    let high = top.left(2) | middle.right(width - 2);
-    let low = middle.left(2);
+    let high = top.shift_left(2) | middle.shift_right(width - 2);
+    let low = middle.shift_left(2);
     let r = fraction_of_quadrant::<F>(high, low);
     let negative = x.less(F::lit(0.0));
     let quadrant = F::Bits::select(negative, word(0).minus(quadrant), quadrant);
@@ -110,9 +110,17 @@ fn fraction_of_quadrant<F: Float>(high: F::Bits, low: F::Bits) -> F {
     let word = F::Bits::word;
     // Three pieces that convert exactly, in units of 2^-50, 2^-100 and 2^-128, or of 2^-21, 2^-42 and 2^-63.
     let (a, b, c) = if F::WIDE {
-        (high.right_signed(14), (high & word(0x3fff)).left(36) | low.right(28), low & word(0xfff_ffff))
+        (
+            high.shift_right_signed(14),
+            (high & word(0x3fff)).shift_left(36) | low.shift_right(28),
+            low & word(0xfff_ffff),
+        )
     } else {
-        (high.right_signed(11), (high & word(0x7ff)).left(10) | low.right(22), low.right(1) & word(0x1f_ffff))
+        (
+            high.shift_right_signed(11),
+            (high & word(0x7ff)).shift_left(10) | low.shift_right(22),
+            low.shift_right(1) & word(0x1f_ffff),
+        )
     };
     let (unit_a, unit_b, unit_c) = (
         F::lit2(4.76837158203125e-7, 8.881784197001252e-16),
@@ -152,7 +160,7 @@ pub(crate) fn sine_at<F: Float>(q: F::Bits, r: F) -> F {
     let word = F::Bits::word;
     let odd = (q & word(1)).same(word(1));
     let value = F::select(odd, cosine(r), sine(r));
-    let sign = (q & word(2)).left(F::MANTISSA + if F::WIDE { 10 } else { 7 });
+    let sign = (q & word(2)).shift_left(F::MANTISSA + if F::WIDE { 10 } else { 7 });
     F::from_bits(value.to_bits() ^ sign)
 }
 

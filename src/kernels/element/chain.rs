@@ -29,6 +29,15 @@ pub enum ChainOp {
     DivInto,
 }
 
+/// The ops that chains take, each with its step where the value so far is the first argument, and where it is the
+/// second.
+const STEPS: [(ElementOp, ChainOp, ChainOp); 4] = [
+    (ElementOp::Add, ChainOp::Add, ChainOp::Add),
+    (ElementOp::Sub, ChainOp::Sub, ChainOp::SubFrom),
+    (ElementOp::Mul, ChainOp::Mul, ChainOp::Mul),
+    (ElementOp::Div, ChainOp::Div, ChainOp::DivInto),
+];
+
 impl ChainOp {
     /// The step for an op of two arguments. The value so far is the second argument if `is_second`, otherwise the
     /// first.
@@ -36,18 +45,8 @@ impl ChainOp {
         if !dtype.is_float() {
             return None;
         }
-        use ElementOp::*;
-        match op {
-            Add => Some(ChainOp::Add),
-            Mul => Some(ChainOp::Mul),
-            Sub => Some(if is_second { ChainOp::SubFrom } else { ChainOp::Sub }),
-            Div => Some(if is_second { ChainOp::DivInto } else { ChainOp::Div }),
-            Neg | Abs | Sign | Sqrt | Square | Reciprocal | Floor | Ceil | Round | Fix | Cast => None,
-            Exp | Expm1 | Exp2 | Log | Log1p | Log2 | Log10 | Erf | Gamma | Lgamma | Sigmoid => None,
-            Sin | Cos | Cospi | Tan | Asin | Acos | Atan | Sinh | Cosh | Tanh | Asinh | Acosh | Atanh => None,
-            IsNan | IsInf | IsFinite | Not | Eq | Ne | Lt | Le | Gt | Ge | And | Or | Xor => None,
-            Pow | Mod | Rem | Atan2 | Hypot | Min | Max | Select | Clamp => None,
-        }
+        let (_, as_first, as_second) = STEPS.into_iter().find(|(step, ..)| *step == op)?;
+        Some(if is_second { as_second } else { as_first })
     }
 }
 

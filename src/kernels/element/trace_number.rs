@@ -79,19 +79,19 @@ impl Bits for Traced<U32> {
             self.call2("tm_mulhi_4", other)
         }
     }
-    fn left(self, n: u32) -> Traced<U32> {
+    fn shift_left(self, n: u32) -> Traced<U32> {
         shift(self, "<<", count(n))
     }
-    fn right(self, n: u32) -> Traced<U32> {
+    fn shift_right(self, n: u32) -> Traced<U32> {
         shift(self, ">>", count(n))
     }
-    fn right_signed(self, n: u32) -> Traced<U32> {
+    fn shift_right_signed(self, n: u32) -> Traced<U32> {
         shift(self.bitcast::<I32>(), ">>", count(n)).bitcast()
     }
-    fn left_by(self, n: Traced<U32>) -> Traced<U32> {
+    fn shift_left_by(self, n: Traced<U32>) -> Traced<U32> {
         shift(self, "<<", n)
     }
-    fn right_by(self, n: Traced<U32>) -> Traced<U32> {
+    fn shift_right_by(self, n: Traced<U32>) -> Traced<U32> {
         shift(self, ">>", n)
     }
     fn pick(table: &'static [u64], index: Traced<U32>) -> Traced<U32> {
@@ -116,24 +116,24 @@ impl Bits for Traced<U64> {
     fn times_high(self, other: Traced<U64>) -> Traced<U64> {
         // The product is made of 32-bit halves. No sum of partial products overflows.
         let mask = Self::word(0xffff_ffff);
-        let (a, b, c, d) = (self & mask, self.right(32), other & mask, other.right(32));
-        let middle = b.times(c).plus(a.times(c).right(32));
+        let (a, b, c, d) = (self & mask, self.shift_right(32), other & mask, other.shift_right(32));
+        let middle = b.times(c).plus(a.times(c).shift_right(32));
         let other_middle = a.times(d).plus(middle & mask);
-        b.times(d).plus(middle.right(32)).plus(other_middle.right(32))
+        b.times(d).plus(middle.shift_right(32)).plus(other_middle.shift_right(32))
     }
-    fn left(self, n: u32) -> Traced<U64> {
+    fn shift_left(self, n: u32) -> Traced<U64> {
         shift(self, "<<", count(n))
     }
-    fn right(self, n: u32) -> Traced<U64> {
+    fn shift_right(self, n: u32) -> Traced<U64> {
         shift(self, ">>", count(n))
     }
-    fn right_signed(self, n: u32) -> Traced<U64> {
+    fn shift_right_signed(self, n: u32) -> Traced<U64> {
         shift(self.bitcast::<I64>(), ">>", count(n)).bitcast()
     }
-    fn left_by(self, n: Traced<U64>) -> Traced<U64> {
+    fn shift_left_by(self, n: Traced<U64>) -> Traced<U64> {
         shift(self, "<<", n.convert::<U32>())
     }
-    fn right_by(self, n: Traced<U64>) -> Traced<U64> {
+    fn shift_right_by(self, n: Traced<U64>) -> Traced<U64> {
         shift(self, ">>", n.convert::<U32>())
     }
     fn pick(table: &'static [u64], index: Traced<U64>) -> Traced<U64> {

@@ -127,7 +127,7 @@ struct Target<T> {
 unsafe impl<T: Send> Sync for Target<T> {}
 
 /// The memory of a worker: the numbers of a block of lines, one line after the other.
-struct Work<T> {
+struct WorkerMemory<T> {
     numbers: Vec<Complex<T>>,
     reals: Vec<T>,
     scratch: Vec<Complex<T>>,
@@ -203,7 +203,7 @@ impl<T: Real> Lines<'_, T> {
         self.fourier.len as usize
     }
 
-    /// Numbers of a line in `Work::numbers`.
+    /// Numbers of a line in `WorkerMemory::numbers`.
     fn held(&self) -> usize {
         match self.plan {
             Plan::Complex(_) => self.len(),
@@ -211,7 +211,7 @@ impl<T: Real> Lines<'_, T> {
         }
     }
 
-    fn work(&self) -> Result<Work<T>> {
+    fn work(&self) -> Result<WorkerMemory<T>> {
         let side_by_side = self.before.min(BLOCK);
         let (reals, scratch) = match &self.plan {
             Plan::Complex(plan) => (0, plan.get_inplace_scratch_len()),
@@ -219,7 +219,7 @@ impl<T: Real> Lines<'_, T> {
             Plan::Inverse(plan) => (self.len() * side_by_side, plan.get_scratch_len()),
         };
         let zero = Complex::new(T::zero(), T::zero());
-        Ok(Work {
+        Ok(WorkerMemory {
             numbers: zeros(self.held() * side_by_side, zero)?,
             reals: zeros(reals, T::zero())?,
             scratch: zeros(scratch, zero)?,
@@ -227,7 +227,7 @@ impl<T: Real> Lines<'_, T> {
     }
 
     /// Transforms `count` lines that lie side by side, from `first` on.
-    fn block(&self, work: &mut Work<T>, page: usize, first: usize, count: usize) {
+    fn block(&self, work: &mut WorkerMemory<T>, page: usize, first: usize, count: usize) {
         self.load(work, page * self.before * self.given + first, count);
         let (len, held) = (self.len(), self.held());
         for line in 0..count {
@@ -257,7 +257,7 @@ impl<T: Real> Lines<'_, T> {
     }
 
     /// Loads lines, and extends them by zeros.
-    fn load(&self, work: &mut Work<T>, first: usize, count: usize) {
+    fn load(&self, work: &mut WorkerMemory<T>, first: usize, count: usize) {
         let Source { re, im } = &self.source;
         let (len, held) = (self.len(), self.held());
         let takes = self.fourier.takes() as usize;
@@ -279,7 +279,7 @@ impl<T: Real> Lines<'_, T> {
         }
     }
 
-    fn store(&self, work: &Work<T>, page: usize, first: usize, count: usize) {
+    fn store(&self, work: &WorkerMemory<T>, page: usize, first: usize, count: usize) {
         let (len, held, yields) = (self.len(), self.held(), self.fourier.yields() as usize);
         let factor = match self.fourier.inverse {
             true => T::one() / T::from_u32(self.fourier.len).unwrap_or_else(T::one),

@@ -124,7 +124,7 @@ impl<T> Factor<T> {
     /// # Safety
     /// The element exists.
     unsafe fn element(&self, page: usize, row: usize, column: usize) -> *const T {
-        // SAFETY: ALL the caller's promise.
+        // SAFETY: the caller's promise.
         unsafe { self.at.add(page * self.page + row * self.of.down + column * self.of.right) }
     }
 

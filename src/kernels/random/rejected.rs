@@ -152,7 +152,7 @@ macro_rules! rejected {
             }
         }
 
-        /// Of means below the limit, the product and the count after the first words; else the candidate.
+        /// Returns, for a mean below the limit, the product and the count after the first words; otherwise the candidate.
         #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
         fn $poisson_firsts(
             means: &[$ty; LANES],
@@ -213,7 +213,7 @@ macro_rules! rejected {
             }
         }
 
-        /// Of means below the limit, the sum and the count after the first words; else the candidate.
+        /// Returns, for a mean below the limit, the sum and the count after the first words; otherwise the candidate.
         #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl", "x86_64+avx2"))]
         fn $binomial_firsts(
             trials: &[$ty; LANES],

@@ -96,7 +96,8 @@ fn integer(name: &str, dtype: DType, width: u32) -> String {
     )
 }
 
-/// A function from 64-bit words to integers of a wide range. Of one element: kernels of 64-bit numbers have no others.
+/// The text of a function that makes an integer of a wide range from a 64-bit word. It makes one element at a call,
+/// because kernels with 64-bit numbers compute single elements.
 fn wide_integer(name: &str, width: u32) -> String {
     assert_eq!(width, 1, "IR-7: wide integers, four at a time");
     format!(

@@ -10,7 +10,7 @@ use crate::kernels::target::{FloatProfile, Precision};
 
 const KEY: [u32; 5] = [0x1234_5678, 9, 0xffff_fff0, 3, 11];
 
-/// Of a range whose words are drawn again once in four times, where the dtype holds it.
+/// The length of a range for which a word in four is rejected and drawn again, if the dtype holds such a length.
 fn span(dtype: DType) -> u32 {
     if dtype == DType::U8 { 11 } else { 3 << 30 }
 }

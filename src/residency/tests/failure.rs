@@ -1,4 +1,4 @@
-//! What fails, and what fails with it.
+//! Failures of regions and batches, and of the regions that read their values.
 
 use super::double;
 use crate::contract::device::DeviceKind;

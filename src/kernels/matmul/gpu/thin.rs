@@ -249,7 +249,7 @@ fn places(form: &Form) -> String {
     text
 }
 
-/// Adds pieces of the terms to the runs. What they take is loaded before the first is added.
+/// Adds pieces of the terms to the runs. The operands of all pieces are loaded before the first piece is added.
 fn add_terms(form: &Form, turn: &str, pieces: &[Piece], guarded: bool) -> String {
     let mut text = "    {\n".to_string();
     for (at, piece) in pieces.iter().enumerate() {
