@@ -12,6 +12,8 @@ pub mod gradient;
 mod linear;
 pub mod mixed;
 mod op;
+#[cfg(test)]
+mod ops_page;
 pub mod refusals;
 pub mod repeats;
 pub mod rules;
