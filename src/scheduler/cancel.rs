@@ -8,7 +8,6 @@
 use super::graph::{Entries, Residence};
 use super::regions::Change;
 use super::state::{Phase, State};
-use super::taint;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::{Region, RegionArg, cancelled_error};
 use crate::error::{Error, ErrorKind};
@@ -16,7 +15,41 @@ use crate::ids::{GatherId, RegionId, ValueId};
 use petgraph::unionfind::UnionFind;
 use rustc_hash::FxHashSet;
 use smallvec::smallvec;
-use std::sync::Arc;
+
+/// Regions that may not be needed any more, such as those that lost a reader or a handle of an output before they ran.
+/// At the end of the event, they are dropped, reduced, parked or called back.
+#[derive(Debug, Default)]
+pub(super) struct Recheck(Vec<RegionId>);
+
+impl Recheck {
+    /// A region may not be needed any more.
+    pub fn add(&mut self, id: RegionId) {
+        self.0.push(id);
+    }
+
+    /// All of these regions may not be needed any more.
+    pub fn add_all(&mut self, ids: impl IntoIterator<Item = RegionId>) {
+        self.0.extend(ids);
+    }
+
+    /// The regions that are checked now, in order, each once. None is left.
+    fn take(&mut self) -> Vec<RegionId> {
+        let mut ids = std::mem::take(&mut self.0);
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Regions that are still to be checked.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
 
 impl State {
     /// A gather's future was dropped.
@@ -50,11 +83,8 @@ impl State {
     /// Checks the regions in `recheck` in the same way.
     pub(super) fn drop_unneeded_regions(&mut self, out: &mut Vec<SchedulerInstruction>) {
         while !self.recheck.is_empty() {
-            let mut ids = std::mem::take(&mut self.recheck);
-            ids.sort_unstable();
-            ids.dedup();
             let mut work = Vec::new();
-            ids.into_iter().for_each(|id| self.drop_if_unneeded(id, &mut work, out));
+            self.recheck.take().into_iter().for_each(|id| self.drop_if_unneeded(id, &mut work, out));
             work.into_iter().for_each(|value| self.drop_unneeded(value, out));
         }
     }
@@ -105,7 +135,7 @@ impl State {
         self.ledger.credit(record.region.session, record.credits, out);
         for value in &record.region.readbacks {
             if let Some(at) = self.graph.find(*value) {
-                self.graph[at].readback.withdraw();
+                self.graph.readback_withdrawn(at);
             }
         }
         let outputs = record.region.nodes.iter().filter(|n| n.output).map(|n| n.value).collect();
@@ -117,11 +147,11 @@ impl State {
     pub(super) fn fail_unneeded(&mut self, outputs: Vec<ValueId>, out: &mut Vec<SchedulerInstruction>) {
         let mut ended = Entries::new();
         for at in outputs.into_iter().filter_map(|v| self.graph.find(v)).collect::<Vec<_>>() {
-            self.graph[at].home = Residence::Failed(match self.phase {
+            let error = match self.phase {
                 Phase::Running => cancelled_error(),
                 Phase::Draining | Phase::Stopped => Error::new(ErrorKind::Shutdown, "the runtime has shut down"),
-            });
-            self.graph[at].readback.withdraw();
+            };
+            self.graph.failed(at, error);
             ended.push(at);
         }
         self.release(ended, out);
@@ -138,14 +168,7 @@ impl State {
         if unneeded.is_empty() {
             return;
         }
-        let record = self.regions.at(id);
-        let region = Arc::make_mut(&mut record.region);
-        for node in &mut region.nodes {
-            node.output &= !unneeded.contains(&node.value);
-        }
-        region.readbacks.retain(|v| !unneeded.contains(v));
-        let (inputs, errors) = (vec![None; region.inputs.len()], vec![None; region.nodes.len()]);
-        let dropped = taint::prune(region, &inputs, &errors);
+        let dropped = self.regions.lose_outputs(id, &unneeded);
         let mut touched: Entries = dropped.iter().map(|value| self.read_no_more(id, *value)).collect();
         unneeded.iter().for_each(|value| self.ends.unsay(*value, id));
         touched.retain(|at| !unneeded.contains(&self.graph[*at].node.value));

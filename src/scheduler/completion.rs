@@ -10,7 +10,6 @@ use super::regions::{Change, UnfinishedRegion};
 use super::state::{Phase, State, shutting_down};
 use super::story::What;
 use super::taint;
-use super::whereabouts::Places;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::RegionNode;
 use crate::error::{Error, ErrorKind};
@@ -68,23 +67,19 @@ impl State {
             let (mut touched, mut lost) = (Entries::new(), SmallVec::<[(ValueId, Error); 1]>::new());
             for (value, error) in outputs {
                 let at = self.graph.find(value).expect("SCHED-8: an output is live");
-                let live = &mut self.graph[at];
-                live.home = Residence::Here;
-                let why = std::mem::take(&mut live.pending_loss);
-                lost.extend(why.filter(|_| live.host.is_none()).map(|why| (value, why)));
                 self.log.note(value, What::Finished(id));
                 if error.is_some() {
                     self.log.note(value, What::Poisoned);
                 }
-                live.fault = error;
-                live.lineage = lineage.clone();
-                work.extend(live.regions.iter().copied());
+                let loss = self.graph.made(at, error, lineage.clone());
+                lost.extend(loss.map(|why| (value, why)));
+                work.extend(self.graph[at].regions.iter().copied());
                 touched.push(at);
             }
             let made = touched.clone();
             for value in &readbacks {
                 let Some(at) = self.graph.find(*value) else { continue };
-                self.graph[at].readback.region_ended(id);
+                self.graph.readback_region_ended(at, id);
                 touched.push(at);
             }
             for &at in &touched {
@@ -152,13 +147,11 @@ impl State {
         // The values that the region was to read back still exist; only the open gathers of them fail.
         for value in readbacks {
             let Some(at) = self.graph.find(value) else { continue };
-            let live = &mut self.graph[at];
-            if live.readback.is_by(id) {
-                let error = live.blame(error.clone());
-                live.readback.withdraw();
-                live.readback.fail(error);
+            if self.graph[at].readback.is_by(id) {
+                self.graph.readback_withdrawn(at);
+                self.graph.readback_failed(at, error.clone());
                 self.answer(at, out);
-                self.graph[at].readback.forget_error();
+                self.graph.readback_failure_told(at);
                 self.release(smallvec![at], out);
             }
         }
@@ -181,12 +174,11 @@ impl State {
     fn restart(&mut self, id: RegionId) -> RegionId {
         let again = self.regions.requeue(id);
         if !self.fleet.is_open(self.regions[&again].region.device) {
-            move_to(self.fleet.fallback(), Arc::make_mut(&mut self.regions.at(again).region));
+            self.regions.move_to(again, self.fleet.fallback());
         }
         let region = self.regions[&again].region.clone();
         for input in &region.inputs {
-            let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
-            live.regions.iter_mut().filter(|r| **r == id).for_each(|r| *r = again);
+            self.graph.reader_renumbered(input.value, id, again);
         }
         self.comes_again(&region);
         self.enqueue(again);
@@ -197,17 +189,15 @@ impl State {
     pub(super) fn comes_again(&mut self, region: &crate::contract::region::Region) {
         let mut readers: Vec<RegionId> = Vec::new();
         for node in region.nodes.iter().filter(|n| n.output) {
-            let live = self.graph.get_mut(node.value).expect("SCHED-8: an output is live");
-            live.home = Residence::Coming(region.id);
-            live.known = false;
-            live.pending_loss = None;
-            readers.extend(live.regions.iter().copied());
+            let at = self.graph.find(node.value).expect("SCHED-8: an output is live");
+            self.graph.made_again_by(at, region.id);
+            readers.extend(self.graph[at].regions.iter().copied());
             // The end that residency was told of was that of the previous attempt's value: this value has a new end.
             self.ends.made_again(node.value);
         }
         for value in &region.readbacks {
-            let live = self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live");
-            live.readback.ask(region.id);
+            let at = self.graph.find(*value).expect("SCHED-8: a readback's value is live");
+            self.graph.readback_asked(at, region.id);
         }
         self.regions.go_stale(readers);
     }
@@ -218,12 +208,13 @@ impl State {
         if inputs.iter().all(|e| e.is_none()) {
             return Vec::new();
         }
-        let record = self.regions.at(id);
+        let record = &self.regions[&id];
         let errors = taint::spread(&record.region, &inputs, &[]);
         let outputs: Vec<(ValueId, Error)> = (record.region.nodes.iter().zip(&errors))
             .filter_map(|(node, error)| error.clone().filter(|_| node.output).map(|e| (node.value, e)))
             .collect();
-        let dropped = taint::prune(Arc::make_mut(&mut record.region), &inputs, &errors);
+        let dropped = self.regions.lose_failed(id, &inputs, &errors);
+        let record = &self.regions[&id];
         let is_empty = record.region.readbacks.is_empty() && !record.region.nodes.iter().any(|n| n.output);
         let touched: Entries = dropped.into_iter().map(|value| self.read_no_more(id, value)).collect();
         let failed = outputs.into_iter().filter_map(|(v, e)| self.graph.find(v).map(|at| (at, e))).collect();
@@ -244,9 +235,7 @@ impl State {
             let Some(live) = self.graph.try_get(at) else { continue };
             let (value, error) = (live.node.value, live.blame(error));
             let readers = live.regions.clone();
-            let live = &mut self.graph[at];
-            live.home = Residence::Failed(error);
-            live.readback.end();
+            self.graph.failed(at, error);
             self.log.note(value, What::Failed);
             self.answer(at, out);
             for reader in readers {
@@ -269,26 +258,23 @@ impl State {
         out: &mut Vec<SchedulerInstruction>,
     ) {
         let Some(at) = self.graph.find(value) else { return };
-        let live = &mut self.graph[at];
         match data {
             Ok(data) => {
-                live.host = Some(data);
-                live.readback.end();
+                self.graph.arrived(at, data);
                 self.log.note(value, What::Arrived);
             }
             Err(error) => {
-                let Some(region) = live.readback.region() else { return };
+                let Some(region) = self.graph[at].readback.region() else { return };
                 // The report belongs to an earlier attempt: the current one has not been sent.
                 if self.regions.get(&region).is_some_and(UnfinishedRegion::waits) {
                     return;
                 }
-                let error = live.blame(error);
-                live.readback.fail(error);
+                self.graph.readback_failed(at, error);
                 // The unfinished region may be repeated. The gathers are answered when it ends.
                 if self.regions.contains(&region) {
                     return;
                 }
-                live.readback.withdraw();
+                self.graph.readback_withdrawn(at);
             }
         }
         self.answer(at, out);
@@ -302,18 +288,14 @@ impl State {
             Residence::Here => {}
             // The region has run and waits for the end of an earlier one. The loss is handled when the region ends.
             Residence::Coming(maker) if self.regions[&maker].faults().is_some() => {
-                self.graph[at].pending_loss = Some(error);
+                self.graph.lost_before_its_end(at, error);
                 return;
             }
             Residence::Coming(_) | Residence::Lazy | Residence::Failed(_) => return,
         }
         self.log.note(value, What::Lost);
-        let fallback = self.fleet.fallback();
-        let live = &mut self.graph[at];
-        live.known = false;
-        if live.host.is_some() {
-            live.places = Places::made_on(fallback);
-            self.regions.go_stale(live.regions.iter().copied());
+        if self.graph.lost(at, self.fleet.fallback()) {
+            self.regions.go_stale(self.graph[at].regions.iter().copied());
             return;
         }
         if self.make_again(at) {
@@ -331,13 +313,9 @@ impl State {
     /// A device is gone for good, or was replaced and serves again with empty memory.
     pub(super) fn device_lost(&mut self, device: DeviceId, _error: Error, replaced: bool) {
         let Some(is_gone) = self.fleet.settle(device, replaced) else { return };
-        self.again.clear();
-        if !is_gone {
-            return;
-        }
-        let fallback = self.fleet.fallback();
-        for record in self.regions.waiting_mut().filter(|r| r.region.device == device) {
-            move_to(fallback, Arc::make_mut(&mut record.region));
+        self.again.loss_ended();
+        if is_gone {
+            self.regions.move_all(device, self.fleet.fallback());
         }
     }
 
@@ -360,8 +338,8 @@ impl State {
         self.abandon_opening(out);
         self.graph = Default::default();
         self.ends = Default::default();
-        self.sessions.clear();
-        self.turns = Default::default();
+        self.sessions.forget_all();
+        self.turns.forget_all();
         self.phase = Phase::Stopped;
         // Events from users that were held back while a device was being opened.
         for event in self.opening.take_held() {
@@ -387,10 +365,4 @@ impl State {
 
 fn deadline() -> Error {
     Error::new(ErrorKind::Shutdown, "the runtime was shut down before the value was computed")
-}
-
-/// Places a region on the fallback device, since its own device is gone.
-pub(super) fn move_to(fallback: DeviceId, region: &mut crate::contract::region::Region) {
-    region.device = fallback;
-    region.placement.reason = "the device that it was placed on is gone";
 }

@@ -5,7 +5,7 @@
 use super::graph::{Entries, Residence};
 use super::ingest::session_closed;
 use super::opening::Waiting;
-use super::state::{Phase, Session, State, shutting_down};
+use super::state::{Phase, State, shutting_down};
 use crate::contract::messages::scheduler::{Delivered, SchedulerInstruction};
 use crate::contract::region::CutReason;
 use crate::contract::tape::Want;
@@ -103,7 +103,7 @@ impl State {
             self.resolve(gather, result, out);
         }
         if lost_on_the_way.is_some() {
-            self.graph[at].readback.forget_error();
+            self.graph.readback_failure_told(at);
         }
     }
 
@@ -151,16 +151,9 @@ impl State {
     /// Forgets a gather. Returns its value, which it no longer keeps.
     pub(super) fn withdraw(&mut self, gather: GatherId) -> Option<ValueId> {
         let Gather { session, value, .. } = self.demands.close(gather)?;
-        if let Some(entry) = self.sessions.get_mut(&session) {
-            entry.gathers.remove(&gather);
-            if entry.closed && entry.has_nothing_open() {
-                self.sessions.remove(&session);
-            }
-        }
+        self.sessions.gather_closed(session, gather);
         let value = value?;
-        if let Some(live) = self.graph.get_mut(value) {
-            live.gathers.retain(|g| *g != gather);
-        }
+        self.graph.gather_closed(value, gather);
         Some(value)
     }
 
@@ -189,18 +182,9 @@ impl State {
 
     /// Ends a session: releases its handles. Gathers whose region is downstream already are still answered.
     pub(super) fn close_session(&mut self, session: SessionId, out: &mut Vec<SchedulerInstruction>) {
-        let Some(entry) = self.sessions.get_mut(&session) else { return };
-        entry.closed = true;
-        let values = std::mem::replace(&mut entry.values, 0..0);
-        let mut gathers: Vec<GatherId> = entry.gathers.iter().copied().collect();
-        gathers.sort_unstable();
-        let mut touched = Entries::new();
-        for index in values {
-            if let Some(at) = self.graph.find(ValueId { session, index }) {
-                self.graph[at].held = false;
-                touched.push(at);
-            }
-        }
+        let Some((values, gathers)) = self.sessions.close(session) else { return };
+        let dropped = values.filter_map(|index| self.graph.handle_dropped(ValueId { session, index }));
+        let touched: Entries = dropped.collect();
         self.release(touched, out);
         for gather in gathers {
             if !self.is_delivering(gather) {
@@ -211,9 +195,7 @@ impl State {
                 }
             }
         }
-        if self.sessions.get(&session).is_some_and(Session::has_nothing_open) {
-            self.sessions.remove(&session);
-        }
+        self.sessions.forget_if_done(session);
     }
 
     /// Whether the region that makes or reads back a gather's value has been sent already.
@@ -261,9 +243,7 @@ impl State {
             regions.extend(self.build_regions(&cut, self.regions.next(), true, |v, _| v == value));
         }
         self.demands.open(gather, Gather { session: value.session, value: None, want: Want::Host });
-        if let Some(entry) = self.sessions.get_mut(&value.session) {
-            entry.gathers.insert(gather);
-        }
+        self.sessions.gather_opened(value.session, gather);
         out.push(SchedulerInstruction::Explain { gather, regions, notes });
     }
 }

@@ -7,7 +7,7 @@
 use super::graph::Residence;
 use super::portions::elements_max;
 use super::regions::{Attempt, Change};
-use super::state::{Session, State};
+use super::state::State;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::{Region, RegionArg};
 use crate::fair::Fair;
@@ -15,7 +15,6 @@ use crate::graph::Reads;
 use crate::graph::costs::{Operations, operations};
 use crate::ids::{RegionId, SessionId};
 use smallvec::SmallVec;
-use std::sync::Arc;
 
 /// Nanoseconds that the ring's thread spends to plan, place, send and end a region. A fixed figure, so that
 /// turns don't depend on a clock. Where jobs are tiny, the ring is what sessions share.
@@ -38,6 +37,8 @@ const LOOK_MAX: usize = 64;
 /// The sessions' turns to send a region.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
+    /// Regions that may be downstream at a time.
+    credits: usize,
     /// The sessions that have regions waiting.
     fair: Fair,
     /// Sessions whose queues may have become empty: they are checked before anything is sent.
@@ -46,9 +47,24 @@ pub(super) struct Turns {
     long: Vec<(RegionId, SessionId)>,
 }
 
-#[cfg(test)]
 impl Turns {
+    /// The turns of a scheduler that may have so many regions downstream at a time.
+    pub(super) fn new(credits: usize) -> Turns {
+        Turns { credits, ..Turns::default() }
+    }
+
+    /// Regions that may be downstream at a time, but for [`RESERVE`].
+    pub(super) fn credits(&self) -> usize {
+        self.credits
+    }
+
+    /// The runtime stops: no session has a region that waits.
+    pub(super) fn forget_all(&mut self) {
+        *self = Turns::new(self.credits);
+    }
+
     /// Entries of its tables.
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.fair.known() + self.emptied.len() + self.long.len()
     }
@@ -62,29 +78,21 @@ impl State {
 
     /// Puts a region in its session's queue, at its place in the order of cutting.
     pub(super) fn enqueue(&mut self, id: RegionId) {
-        let record = &self.regions[&id];
-        let (order, owner) = (record.order, record.region.session);
-        // A region may be repeated after its session has ended.
-        let session = self.sessions.entry(owner).or_insert_with(Session::ended);
-        let place = session.queue.partition_point(|other| self.regions[other].order < order);
-        session.queue.insert(place, id);
+        let owner = self.regions[&id].region.session;
+        self.sessions.enqueue(owner, id, |other| self.regions[&other].order);
         self.queue_changed(owner);
     }
 
     /// Takes a region that waits out of its queue.
     pub(super) fn dequeue(&mut self, id: RegionId) {
-        let record = &self.regions[&id];
-        let (order, owner) = (record.order, record.region.session);
-        let session = self.sessions.get_mut(&owner).expect("SCHED-6: a region's session is known");
-        let place = session.queue.partition_point(|other| self.regions[other].order < order);
-        let removed = session.queue.remove(place);
-        assert_eq!(removed, Some(id), "SCHED-6: a region that is not sent stands in its queue");
+        let owner = self.regions[&id].region.session;
+        self.sessions.dequeue(owner, id, |other| self.regions[&other].order);
         self.queue_changed(owner);
     }
 
     /// A session's queue begins with another region, or is empty.
     fn queue_changed(&mut self, owner: SessionId) {
-        let session = &self.sessions[&owner];
+        let session = &self.sessions[owner];
         match session.queue.front() {
             Some(head) => {
                 let (piece_ns, order) = (self.work_of(*head), self.regions[head].order);
@@ -108,9 +116,7 @@ impl State {
     /// Forgets sessions that have ended and have nothing left to send.
     fn forget_emptied(&mut self) {
         while let Some(owner) = self.turns.emptied.pop() {
-            if self.sessions.get(&owner).is_some_and(|session| session.closed && session.has_nothing_open()) {
-                self.sessions.remove(&owner);
-            }
+            self.sessions.forget_if_done(owner);
         }
         if self.regions.downstream() == 0 && self.turns.fair.is_empty() {
             self.turns.fair.forget_debts();
@@ -122,14 +128,14 @@ impl State {
         self.forget_emptied();
         loop {
             let most = match self.regions.downstream() {
-                n if n < self.credits => usize::MAX,
-                n if n < self.credits + RESERVE && !self.turns.long.is_empty() => LOOK_MAX,
+                n if n < self.turns.credits => usize::MAX,
+                n if n < self.turns.credits + RESERVE && !self.turns.long.is_empty() => LOOK_MAX,
                 _ => return,
             };
             let mut passed = SmallVec::<[SessionId; 8]>::new();
             let (mut next, mut makers_of) = (None, None);
             for owner in self.turns.fair.in_order().take(most) {
-                let head = self.sessions[&owner].queue[0];
+                let head = self.sessions[owner].queue[0];
                 if !self.is_ready(head) {
                     if self.regions.parked() > 0 && self.has_parked_makers(head) {
                         makers_of = Some(head);
@@ -149,7 +155,7 @@ impl State {
             // A session whose next region has to wait for others, or for its device, does not save up its turns.
             passed.into_iter().for_each(|owner| self.turns.fair.pass_over(owner));
             self.turns.fair.charge(owner, self.work_of(head));
-            self.sessions.get_mut(&owner).expect("SCHED-6: an active session is known").queue.pop_front();
+            self.sessions.head_sent(owner);
             self.queue_changed(owner);
             self.send(head, out);
             self.forget_emptied();
@@ -171,11 +177,12 @@ impl State {
         let (record, long) = (&self.regions[&id], &self.turns.long);
         let mine = long.iter().filter(|(_, session)| *session == record.region.session).count();
         if self.is_long(id) {
-            let most = self.credits.saturating_sub(RESERVE).max(1);
-            return self.regions.downstream() < self.credits && mine < LONG_OF_SESSION_MAX && long.len() < most;
+            let most = self.turns.credits.saturating_sub(RESERVE).max(1);
+            return self.regions.downstream() < self.turns.credits && mine < LONG_OF_SESSION_MAX && long.len() < most;
         }
         let waits = |value| matches!(self.graph.get(value).map(|l| &l.home), Some(Residence::Coming(_)));
-        self.regions.downstream() < self.credits || (mine == 0 && !record.region.inputs.iter().any(|i| waits(i.value)))
+        self.regions.downstream() < self.turns.credits
+            || (mine == 0 && !record.region.inputs.iter().any(|i| waits(i.value)))
     }
 
     fn is_long(&self, id: RegionId) -> bool {
@@ -194,30 +201,23 @@ impl State {
 
     /// Passes a region downstream, with the host data that residency does not have yet, and what ends with it.
     fn send(&mut self, id: RegionId, out: &mut Vec<SchedulerInstruction>) {
-        let is_long = self.is_long(id);
-        self.regions.send(id);
-        let record = self.regions.at(id);
-        let is_first = record.attempt == Attempt::First;
-        // No other actor holds the region at this point, so this does not copy it.
-        let region = Arc::make_mut(&mut record.region);
-        if let Some(session) = self.sessions.get(&region.session) {
-            region.weight = session.weight;
+        if self.is_long(id) {
+            self.turns.long.push((id, self.regions[&id].region.session));
         }
-        if is_long {
-            self.turns.long.push((id, region.session));
-        }
-        for input in &mut region.inputs {
-            let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
-            // For a repeated region, residency may have freed an input that it once knew: host data is sent again.
-            let is_new = !live.known || !is_first;
-            input.source = if is_new { live.host.clone() } else { None };
-            live.known |= is_new;
-            input.dies = self.ends.dies_in(input.value, id);
-        }
-        for node in region.nodes.iter().filter(|n| n.output) {
-            self.graph.get_mut(node.value).expect("SCHED-8: a region's output is live").known = true;
-        }
-        out.push(SchedulerInstruction::PlanRegion(record.region.clone()));
+        let is_first = self.regions[&id].attempt == Attempt::First;
+        let region = self.regions.send(id, |region| {
+            if let Some(session) = self.sessions.get(region.session) {
+                region.weight = session.weight;
+            }
+            for input in &mut region.inputs {
+                // For a repeated region, residency may have freed an input that it once knew: host data is sent again.
+                input.source = self.graph.sent_as_input(input.value, !is_first);
+                input.dies = self.ends.dies_in(input.value, id);
+            }
+            let outputs = region.nodes.iter().filter(|node| node.output);
+            outputs.for_each(|node| self.graph.sent_as_output(node.value));
+        });
+        out.push(SchedulerInstruction::PlanRegion(region));
         for value in self.ends.send(id) {
             out.push(SchedulerInstruction::Retire { value, after: Some(id) });
         }

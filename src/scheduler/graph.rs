@@ -1,7 +1,10 @@
 //! The live graph: a `petgraph` stable graph of the values that are still reachable.
 //!
 //! In: nodes as they were recorded. Out: entries with their home and who keeps them alive. Edges lead from an
-//! argument to its lazy users and end when the user is cut. Must hold: SCHED-1, SCHED-2.
+//! argument to its lazy users and end when the user is cut. Must hold: SCHED-1, SCHED-2; entries can be read by all, and
+//! change by the methods in `graph/events.rs` alone.
+
+mod events;
 
 use super::regions::UnfinishedRegion;
 use super::whereabouts::{Passing, Places, Readback};
@@ -33,7 +36,8 @@ pub(super) enum Residence {
     Failed(Error),
 }
 
-/// A live value: one that a program, a lazy value, a gather or a region can still reach.
+/// A live value: one that a program, a lazy value, a gather or a region can still reach. Its fields can be read
+/// everywhere in the scheduler. No `&mut Live` leaves this module: `graph/events.rs` changes them.
 #[derive(Debug)]
 pub(super) struct Live {
     /// The node as it was recorded. Its arguments are meaningful while the value is lazy.
@@ -175,9 +179,9 @@ impl LiveGraph {
         self.find(value).map(|at| &self[at])
     }
 
-    /// The entry itself, to change.
-    pub fn get_mut(&mut self, value: ValueId) -> Option<&mut Live> {
-        self.find(value).map(|at| &mut self[at])
+    /// An entry, to be changed here and in `events`.
+    fn live(&mut self, at: NodeIndex) -> &mut Live {
+        self.lives[at.index()].as_mut().expect("SCHED-1: a live value has an entry")
     }
 
     /// Adds a recorded node; `Err` names an argument that is not live.
@@ -214,7 +218,7 @@ impl LiveGraph {
         }
         for argument in arguments {
             self.graph.add_edge(argument, at, ());
-            self[argument].users += 1;
+            self.live(argument).users += 1;
         }
         Ok(at)
     }
@@ -231,7 +235,7 @@ impl LiveGraph {
         let mut arguments = SmallVec::new();
         for (edge, argument) in edges {
             self.graph.remove_edge(edge);
-            self[argument].users -= 1;
+            self.live(argument).users -= 1;
             arguments.push(argument);
         }
         arguments
@@ -285,11 +289,5 @@ impl std::ops::Index<NodeIndex> for LiveGraph {
     type Output = Live;
     fn index(&self, at: NodeIndex) -> &Live {
         self.lives[at.index()].as_ref().expect("SCHED-1: a live value has an entry")
-    }
-}
-
-impl std::ops::IndexMut<NodeIndex> for LiveGraph {
-    fn index_mut(&mut self, at: NodeIndex) -> &mut Live {
-        self.lives[at.index()].as_mut().expect("SCHED-1: a live value has an entry")
     }
 }

@@ -10,9 +10,8 @@ use super::graph::{Entries, Live, Residence};
 use super::ledger::Charge;
 use super::opening::Waiting;
 use super::regions::{Cause, UnfinishedRegion};
-use super::state::{PARTS_MAX, Phase, Session, State, shutting_down};
+use super::state::{PARTS_MAX, Phase, State, shutting_down};
 use super::story::What;
-use super::whereabouts::Places;
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::records::Records;
 use crate::contract::region::{CutReason, Placement, Region, RegionInput};
@@ -22,7 +21,6 @@ use crate::graph::Node;
 use crate::ids::{GatherId, RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
 use smallvec::{SmallVec, smallvec};
-use std::sync::Arc;
 
 /// What the records of a segment named: values by what happened to them, and gathers.
 #[derive(Debug, Default)]
@@ -32,6 +30,30 @@ pub(super) struct Noted {
     dropped: SmallVec<[ValueId; 8]>,
     demanded: SmallVec<[GatherId; 2]>,
     cancelled: Vec<ValueId>,
+}
+
+/// The numbers of segments, by which a cut recognises the nodes whose recording credit is still open.
+#[derive(Debug, Default)]
+pub(super) struct Segments {
+    /// The number of the segment that is taken in next.
+    next: u64,
+    /// When the latest segment was cut.
+    latest_ns: u64,
+}
+
+impl Segments {
+    /// A segment that was cut at this time arrived. Returns its number.
+    fn arrived(&mut self, at_ns: u64) -> u64 {
+        self.latest_ns = at_ns;
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// A limit makes a segment without records. Returns its number, and the time of the latest segment that arrived.
+    fn made_by_limit(&mut self) -> (u64, u64) {
+        self.next += 1;
+        (self.next - 1, self.latest_ns)
+    }
 }
 
 /// The segment that a cut belongs to.
@@ -77,14 +99,12 @@ impl State {
         at_ns: u64,
         out: &mut Vec<SchedulerInstruction>,
     ) {
-        let entry = self.sessions.entry(session).or_insert_with(|| Session::new(Arc::from("unnamed"), 1));
-        if self.phase != Phase::Running || entry.closed {
+        let has_ended = self.sessions.segment_arrived(session);
+        if self.phase != Phase::Running || has_ended {
             self.refuse(session, records, out);
             return;
         }
-        let mut occasion = Occasion { segment: self.next_segment, why, at_ns, cause: Cause::Demand };
-        self.next_segment += 1;
-        self.latest_ns = at_ns;
+        let mut occasion = Occasion { segment: self.segments.arrived(at_ns), why, at_ns, cause: Cause::Demand };
         let noted = self.note_records(session, records, occasion.segment, out);
         // Demands come before releases, so that a value without a handle is read back before it ends.
         let mut roots = self.sort_demands(session, &noted.demanded, occasion, out);
@@ -104,9 +124,8 @@ impl State {
     /// Finishes a segment whose roots are all cut: cancels, drops, credits, limits.
     fn end_segment(&mut self, segment: Unfinished, out: &mut Vec<SchedulerInstruction>) {
         let Unfinished { session, noted, assigned, .. } = segment;
-        self.sessions.entry(session).and_modify(|s| {
-            s.lazy.extend(noted.recorded.iter().filter(|v| self.graph.get(**v).is_some_and(|l| l.is_lazy())));
-        });
+        let lazy = noted.recorded.iter().copied().filter(|value| self.graph.get(*value).is_some_and(Live::is_lazy));
+        self.sessions.left_lazy(session, lazy);
         for value in noted.cancelled {
             self.drop_unneeded(value, out);
         }
@@ -148,26 +167,20 @@ impl State {
             }
             TapeRecord::Dropped(value) => self.note_drop(value, &mut noted),
             TapeRecord::Pinned(value, device) => {
-                if let Some(live) = self.graph.get_mut(value).filter(|live| live.is_lazy()) {
-                    live.node.pin = Some(device);
-                }
+                self.graph.pinned(value, device);
             }
             TapeRecord::Demanded { gather, value, want } => {
-                let Some(live) = self.graph.get_mut(value) else {
+                if !self.graph.gather_opened(value, gather) {
                     let error = released();
                     out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
                     return;
-                };
-                live.gathers.push(gather);
+                }
                 self.demands.open(gather, Gather { session, value: Some(value), want });
                 self.log.note(value, What::Demanded(gather));
                 noted.demanded.push(gather);
                 noted.dropped.push(value);
-                self.sessions
-                    .get_mut(&session)
-                    .expect("SCHED-9: the segment's session is known")
-                    .gathers
-                    .insert(gather);
+                let is_known = self.sessions.gather_opened(session, gather);
+                assert!(is_known, "SCHED-9: the segment's session is known");
             }
             TapeRecord::Cancelled(gather) => {
                 if let Some(value) = self.withdraw(gather) {
@@ -179,8 +192,7 @@ impl State {
     }
 
     fn note_drop(&mut self, value: ValueId, noted: &mut Noted) {
-        if let Some(live) = self.graph.get_mut(value) {
-            live.held = false;
+        if self.graph.handle_dropped(value).is_some() {
             noted.dropped.push(value);
             self.log.note(value, What::Released);
         }
@@ -188,16 +200,12 @@ impl State {
 
     fn record(&mut self, session: SessionId, node: Node, segment: u64) {
         let value = node.value;
-        {
-            let entry = self.sessions.get_mut(&session).expect("SCHED-9: the segment's session is known");
-            let start = if entry.values.is_empty() { value.index } else { entry.values.start.min(value.index) };
-            entry.values = start..entry.values.end.max(value.index + 1);
-        }
+        self.sessions.value_recorded(value);
         self.ledger.count_recorded(1);
         self.log.note(value, What::Recorded);
         if let Err((at, _)) = self.graph.add(node, segment) {
-            let live = &mut self.graph[at];
-            live.home = Residence::Failed(live.blame(released()));
+            let error = self.graph[at].blame(released());
+            self.graph.failed(at, error);
         }
     }
 
@@ -251,7 +259,7 @@ impl State {
             | CutReason::RegionLimit => {}
         }
         if why == CutReason::Room {
-            let entry = &self.sessions[&session];
+            let entry = &self.sessions[session];
             roots.extend(self.held_lazy(&entry.lazy));
         }
     }
@@ -264,9 +272,7 @@ impl State {
 
     /// Removes from a session's list of lazy values those that are not lazy any more.
     pub(super) fn forget_computed(&mut self, session: SessionId) {
-        if let Some(entry) = self.sessions.get_mut(&session) {
-            entry.lazy.retain(|value| self.graph.get(*value).is_some_and(Live::is_lazy));
-        }
+        self.sessions.prune_lazy(session, |value| self.graph.get(value).is_some_and(Live::is_lazy));
     }
 
     /// Called at the end of a session's segment. If the session has left too many values lazy, computes those that its
@@ -275,14 +281,14 @@ impl State {
         let most = self.kept.lazy_max();
         // If only other sessions keep these values, the list is searched again after it has doubled.
         let is_much = |entry: &&Session| entry.lazy.len() > most.max(2 * entry.lazy_of_others);
-        if self.sessions.get(&session).filter(is_much).is_none() {
+        if self.sessions.get(session).filter(is_much).is_none() {
             return false;
         }
         self.forget_computed(session);
-        let left = &self.sessions[&session].lazy;
+        let left = &self.sessions[session].lazy;
         let (count, roots) = (left.len(), if left.len() > most / 2 { self.held_lazy(left) } else { Entries::new() });
         let of_others = if count > most / 2 && roots.is_empty() { count } else { 0 };
-        self.sessions.entry(session).and_modify(|entry| entry.lazy_of_others = of_others);
+        self.sessions.lazy_searched(session, of_others);
         if roots.is_empty() {
             return false;
         }
@@ -333,8 +339,8 @@ impl State {
         why: CutReason,
         out: &mut Vec<SchedulerInstruction>,
     ) {
-        let occasion = Occasion { segment: self.next_segment, why, at_ns: self.latest_ns, cause: Cause::Limit };
-        self.next_segment += 1;
+        let (segment, at_ns) = self.segments.made_by_limit();
+        let occasion = Occasion { segment, why, at_ns, cause: Cause::Limit };
         let work = smallvec![(session, roots)];
         self.cut(Unfinished { session, noted: Noted::default(), occasion, work, assigned: 0 }, out);
     }
@@ -355,7 +361,7 @@ impl State {
                 credits[node.group as usize] += 1;
                 // A node of an earlier segment, or one that a cut has computed before, has no recording credit left:
                 // its session is charged once more.
-                match self.graph[node.at].segment.take() == Some(occasion.segment) {
+                match self.graph.credit_taken(node.at, occasion.segment) {
                     true => assigned += 1,
                     false => charged += 1,
                 }
@@ -366,17 +372,13 @@ impl State {
             match &node.fate {
                 Fate::Output => {
                     let id = ids[node.group as usize];
-                    self.graph.detach(node.at);
-                    let live = &mut self.graph[node.at];
-                    live.home = Residence::Coming(id);
-                    live.places = Places::made_on(node.place.device);
+                    self.graph.cut_into(node.at, id, node.place.device);
                     touched.push(node.at);
                     made.push(node.at);
                     self.log.note(value, What::Cut(id));
                 }
                 Fate::Passes => {
-                    let live = &mut self.graph[node.at];
-                    live.passing.note(node.passing_cost);
+                    self.graph.passed(node.at, node.passing_cost);
                     self.log.note(value, What::Passed(ids[node.group as usize]));
                 }
                 Fate::Gone => {
@@ -384,8 +386,7 @@ impl State {
                     self.graph.remove(node.at);
                 }
                 Fate::Failed(error) => {
-                    touched.extend(self.graph.detach(node.at));
-                    self.graph[node.at].home = Residence::Failed(error.clone());
+                    touched.extend(self.graph.failed(node.at, error.clone()));
                     self.log.note(value, What::Failed);
                     failed.push(node.at);
                     touched.push(node.at);
@@ -394,7 +395,7 @@ impl State {
             }
         }
         for input in &cut.inputs {
-            self.graph[input.at].missed_us += input.missed_us;
+            self.graph.missed(input.at, input.missed_us);
         }
         touched.extend(cut.inputs.iter().map(|i| i.at));
         if charged > 0 {
@@ -421,20 +422,19 @@ impl State {
         let id = region.id;
         let owner = region.session;
         for input in &region.inputs {
-            let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
-            live.regions.push(id);
+            self.graph.reader_queued(input.value, id);
             if input.dies {
                 self.ends.say(input.value, id, How::InPlace);
             }
             if input.value.session == owner {
-                live.places.read_on(region.device);
+                self.graph.read_on(input.value, region.device);
             }
         }
         for value in &region.readbacks {
-            self.graph.get_mut(*value).expect("SCHED-8: a readback's value is live").readback.ask(id);
+            let at = self.graph.find(*value).expect("SCHED-8: a readback's value is live");
+            self.graph.readback_asked(at, id);
         }
-        let mut record = UnfinishedRegion::new(region, id.0 * PARTS_MAX as u64, occasion.cause);
-        (record.credits, record.cut_at_ns) = (credits, occasion.at_ns);
+        let record = UnfinishedRegion::cut(region, id.0 * PARTS_MAX as u64, occasion.cause, credits, occasion.at_ns);
         self.regions.insert(id, record);
         self.enqueue(id);
     }
@@ -466,33 +466,26 @@ impl State {
         self.open_region(region, 0, occasion);
     }
 
-    /// Notes that a value's last handle is gone; its entry, if it is live.
-    fn unhold(&mut self, value: ValueId) -> Option<NodeIndex> {
-        let at = self.graph.find(value)?;
-        self.graph[at].held = false;
-        Some(at)
-    }
-
     /// Refuses a segment, since the runtime shuts down or the session has ended. Gives its credits back.
     pub(super) fn refuse(&mut self, session: SessionId, records: Records, out: &mut Vec<SchedulerInstruction>) {
         let mut nodes = 0;
-        let closed = self.sessions.get(&session).is_some_and(|s| s.closed);
+        let closed = self.sessions.has_ended(session);
         let mut released_values = Entries::new();
         records.for_each(|record| match record {
             TapeRecord::Brief(brief, drops) => {
                 nodes += 1;
-                released_values.extend(drops.values(brief.value(session)).filter_map(|v| self.unhold(v)));
+                released_values.extend(drops.values(brief.value(session)).filter_map(|v| self.graph.handle_dropped(v)));
             }
             TapeRecord::Op(node, drops) => {
                 nodes += 1;
-                released_values.extend(drops.values(node.value).filter_map(|v| self.unhold(v)));
+                released_values.extend(drops.values(node.value).filter_map(|v| self.graph.handle_dropped(v)));
             }
             TapeRecord::Demanded { gather, .. } => {
                 let error = if closed && self.phase == Phase::Running { session_closed() } else { shutting_down() };
                 out.push(SchedulerInstruction::Resolve { gather, result: Err(error) });
             }
             TapeRecord::Cancelled(gather) => self.cancel(gather, out),
-            TapeRecord::Dropped(value) => released_values.extend(self.unhold(value)),
+            TapeRecord::Dropped(value) => released_values.extend(self.graph.handle_dropped(value)),
             TapeRecord::Pinned(..) => {}
         });
         self.release(released_values, out);

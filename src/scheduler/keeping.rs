@@ -132,23 +132,19 @@ impl State {
             let Some(live) = self.graph.try_get(at).filter(is_left) else { continue };
             if self.graph.users(at).any(|user| self.graph[user].node.value.session == session) {
                 bytes += live.node.meta.bytes() as u64;
-                self.graph[at].counted_as_kept = true;
+                self.graph.counted_as_kept(at);
             }
         }
-        if let Some(entry) = self.sessions.get_mut(&session) {
-            entry.kept_by_lazy_bytes += bytes;
-        }
+        self.sessions.add_kept_by_lazy(session, bytes);
     }
 
     /// Called at the end of a session's segment. If its lazy values keep too much, computes those that take less than
     /// they keep.
     pub(super) fn limit_kept_by_lazy(&mut self, session: SessionId, out: &mut Vec<SchedulerInstruction>) {
         let most = self.kept.bytes_max;
-        let Some(entry) = self.sessions.get_mut(&session).filter(|entry| entry.kept_by_lazy_bytes > most / COUNTED)
-        else {
+        if !self.sessions.take_kept_by_lazy(session, most / COUNTED) {
             return;
-        };
-        entry.kept_by_lazy_bytes = 0;
+        }
         // This point follows from the session's own program alone. Pruning the list at another time would make
         // `limit_lazy`, which reads the list's length, depend on other sessions and on completions.
         self.forget_computed(session);
@@ -159,9 +155,7 @@ impl State {
     pub(super) fn add_kept_by_parked(&mut self, keeper: SessionId, bytes: u64) {
         let most = self.kept.parked_max();
         self.kept.bytes += bytes;
-        let Some(session) = self.sessions.get_mut(&keeper) else { return };
-        session.kept_by_parked_bytes += bytes;
-        if session.kept_by_parked_bytes > most / COUNTED {
+        if self.sessions.add_kept_by_parked(keeper, bytes).is_some_and(|added| added > most / COUNTED) {
             self.kept.keepers.push(keeper);
         }
     }
@@ -192,8 +186,7 @@ impl State {
         full.sort_unstable();
         full.dedup();
         for session in full {
-            if let Some(entry) = self.sessions.get_mut(&session) {
-                entry.kept_by_parked_bytes = 0;
+            if self.sessions.kept_by_parked_counted(session) {
                 self.compute_holders(Scope::Parked(session), most, out);
             }
         }
@@ -241,12 +234,12 @@ impl State {
     fn keepers_in(&mut self, scope: Scope) -> (u64, Vec<Keeper>) {
         let sessions: Vec<SessionId> = match scope {
             Scope::Program(session) | Scope::Parked(session) => vec![session],
-            Scope::All => self.sessions.keys().copied().collect(),
+            Scope::All => self.sessions.ids().collect(),
         };
         let mut all: Vec<(u64, Holder)> = Vec::new();
         for session in sessions {
             self.forget_unparked(session);
-            let Some(entry) = self.sessions.get(&session) else { continue };
+            let Some(entry) = self.sessions.get(session) else { continue };
             if !matches!(scope, Scope::Parked(_)) {
                 let held = entry.lazy.iter().filter_map(|value| self.graph.get(*value));
                 let held = held.filter(|live| live.is_held_lazy());

@@ -9,15 +9,43 @@
 //! the device has reported whether it serves again.
 
 use super::graph::{Lineage, Live, Residence};
-use super::regions::{Attempt, Cause, UnfinishedRegion};
+use super::regions::UnfinishedRegion;
 use super::state::State;
 use super::story::What;
 use super::taint;
 use crate::contract::region::{Region, RegionInput};
 use crate::ids::{RegionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
+
+/// Regions that compute lost values again, by their place in the order of cutting: a second value that was lost with
+/// the first is computed by the same region.
+#[derive(Debug, Default)]
+pub(super) struct Again(FxHashMap<u64, RegionId>);
+
+impl Again {
+    /// The region that was last queued to compute lost values of this place again.
+    fn find(&self, order: u64) -> Option<RegionId> {
+        self.0.get(&order).copied()
+    }
+
+    /// A region was queued that computes lost values of this place again.
+    fn note(&mut self, order: u64, id: RegionId) {
+        self.0.insert(order, id);
+    }
+
+    /// The device has reported whether it serves again: values that are lost from now on belong to another loss.
+    pub fn loss_ended(&mut self) {
+        self.0.clear();
+    }
+
+    /// Places of which a region is known.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
 
 impl State {
     /// Queues a region that computes a lost value again. Returns false if an input no longer exists.
@@ -26,7 +54,7 @@ impl State {
         let value = live.node.value;
         let Some(lineage) = live.lineage.clone().filter(|l| self.has_inputs(&l.region, value)) else { return false };
         let waits = |id: &RegionId| self.regions.get(id).is_some_and(UnfinishedRegion::waits);
-        let id = match self.again.get(&lineage.order).copied().filter(waits) {
+        let id = match self.again.find(lineage.order).filter(waits) {
             Some(id) => {
                 self.widen(id, &lineage, value);
                 id
@@ -36,13 +64,12 @@ impl State {
         let wants = self.wants_host(&self.graph[at]);
         // The end that residency was told of was that of the lost value: this value has a new end.
         self.ends.made_again(value);
-        let live = &mut self.graph[at];
-        live.home = Residence::Coming(id);
-        live.lineage = None;
+        self.graph.made_again_by(at, id);
+        let live = &self.graph[at];
         // A gather waits for its elements, and the region that was to read them back is finished: this region does it.
         if wants && live.readback.region().is_none_or(|r| !self.regions.contains(&r)) {
-            live.readback.ask(id);
-            Arc::make_mut(&mut self.regions.at(id).region).readbacks.push(value);
+            self.graph.readback_asked(at, id);
+            self.regions.add_readback(id, value);
         }
         let live = &self.graph[at];
         self.regions.go_stale(live.regions.iter().copied());
@@ -66,12 +93,9 @@ impl State {
         region.id = id;
         region.placement.reason = "lost with its device, and made again";
         self.read_by(id, &region.inputs);
-        let mut record = UnfinishedRegion::new(region, lineage.order, Cause::Demand);
-        // It counts as a second attempt, and the last.
-        record.attempt = Attempt::Again(1);
-        self.regions.insert(id, record);
+        self.regions.insert(id, UnfinishedRegion::again(region, lineage.order));
         self.enqueue(id);
-        self.again.insert(lineage.order, id);
+        self.again.note(lineage.order, id);
         self.ledger.count_made_again();
         id
     }
@@ -84,15 +108,13 @@ impl State {
         let fresh: Vec<RegionInput> =
             part.inputs.iter().filter(|i| old.inputs.iter().all(|o| o.value != i.value)).cloned().collect();
         self.read_by(id, &fresh);
-        let region = Arc::make_mut(&mut self.regions.at(id).region);
-        let (placement, readbacks) = (std::mem::take(&mut region.placement), std::mem::take(&mut region.readbacks));
-        *region = Region { id, placement, readbacks, ..part };
+        self.regions.widen(id, part);
         self.ledger.count_made_again();
     }
 
     pub(super) fn read_by(&mut self, id: RegionId, inputs: &[RegionInput]) {
         for input in inputs {
-            self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live").regions.push(id);
+            self.graph.reader_queued(input.value, id);
         }
     }
 }

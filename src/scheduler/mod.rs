@@ -73,6 +73,7 @@ mod portions;
 mod regions;
 mod release;
 mod room;
+mod sessions;
 mod split;
 mod story;
 mod tail;

@@ -20,7 +20,6 @@ use crate::ids::{RegionId, SessionId, ValueId};
 use petgraph::stable_graph::NodeIndex;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// How often one region may be parked. A program that demands and cancels the same value again and again gets it
 /// computed after that many times, before parking has cost more than computing it.
@@ -48,28 +47,22 @@ impl State {
             return;
         }
         self.dequeue(id);
-        self.regions.change(id, Change::Park);
-        let record = self.regions.at(id);
-        record.parkings += 1;
-        let credits = std::mem::take(&mut record.credits);
-        let region = Arc::make_mut(&mut record.region);
-        let (owner, nodes) = (region.session, region.nodes.len());
-        let inputs: Vec<ValueId> = region.inputs.iter().map(|input| input.value).collect();
-        for value in std::mem::take(&mut region.readbacks) {
-            let live = self.graph.get_mut(value).expect("SCHED-8: a readback's value is live");
-            if live.readback.is_by(id) {
-                live.readback.withdraw();
+        let (credits, readbacks) = self.regions.park(id);
+        for value in readbacks {
+            let at = self.graph.find(value).expect("SCHED-8: a readback's value is live");
+            if self.graph[at].readback.is_by(id) {
+                self.graph.readback_withdrawn(at);
             }
         }
+        let region = &self.regions[&id].region;
+        let (owner, nodes) = (region.session, region.nodes.len());
+        let inputs: Vec<ValueId> = region.inputs.iter().map(|input| input.value).collect();
         for value in &inputs {
             // A waiting region may now run before this one, so it must not end the input.
             self.ends.unsay_by_any(*value);
         }
         self.ledger.credit(owner, credits, out);
-        let session = self.sessions.get_mut(&owner).expect("SCHED-6: a queued region's session is known");
-        session.parked.push(id);
-        session.parked_nodes += nodes;
-        if session.parked_nodes > self.kept.lazy_max() {
+        if self.sessions.parked(owner, id, nodes) > self.kept.lazy_max() {
             self.limit_parked(owner);
         }
         if self.regions[&id].is_parked() {
@@ -85,29 +78,22 @@ impl State {
 
     /// Removes from a session's list of parked regions duplicates and regions that are not parked any more.
     pub(super) fn forget_unparked(&mut self, owner: SessionId) {
-        let Some(session) = self.sessions.get_mut(&owner) else { return };
-        let is_parked = |id: &RegionId| self.regions.get(id).is_some_and(UnfinishedRegion::is_parked);
-        session.parked.retain(is_parked);
-        session.parked.sort_unstable();
-        session.parked.dedup();
+        self.sessions.prune_parked(owner, |id| self.regions.get(&id).is_some_and(UnfinishedRegion::is_parked));
     }
 
     /// Called when a session has parked many nodes. Counts them again, and queues all its parked regions if they are
     /// still too many.
     fn limit_parked(&mut self, owner: SessionId) {
         self.forget_unparked(owner);
-        let Some(session) = self.sessions.get_mut(&owner) else { return };
-        session.parked_nodes = session.parked.iter().map(|id| self.regions[id].region.nodes.len()).sum();
-        if session.parked_nodes > self.kept.lazy_max() / 2 {
+        let nodes = self.sessions.count_parked(owner, |id| self.regions[&id].region.nodes.len());
+        if nodes > self.kept.lazy_max() / 2 {
             self.unpark_all(owner);
         }
     }
 
     /// Queues all parked regions of a session, since a limit asks for it.
     pub(super) fn unpark_all(&mut self, owner: SessionId) {
-        let Some(session) = self.sessions.get_mut(&owner) else { return };
-        session.parked_nodes = 0;
-        for id in std::mem::take(&mut session.parked) {
+        for id in self.sessions.take_parked(owner) {
             self.unpark_by_limit(id);
         }
     }
@@ -143,11 +129,8 @@ impl State {
         if !self.regions.get(&id).is_some_and(UnfinishedRegion::is_parked) {
             return;
         }
-        self.regions.change(id, Change::Unpark(cause));
-        let record = self.regions.at(id);
-        let region = record.region.clone();
+        let region = self.regions.unpark(id, cause);
         let nodes = region.nodes.len() as u32;
-        record.credits = nodes;
         if nodes > 0 {
             let bytes = self.bytes_kept_of(region.inputs.iter().map(|input| input.value));
             self.ledger.charge(Charge { session: region.session, nodes, bytes });
@@ -163,10 +146,10 @@ impl State {
 
     /// A value of a parked region is asked for.
     pub(super) fn ask_again(&mut self, at: NodeIndex, id: RegionId, want: Want) {
-        let live = &mut self.graph[at];
+        let live = &self.graph[at];
         if want == Want::Host && live.host.is_none() {
-            live.readback.ask(id);
-            Arc::make_mut(&mut self.regions.at(id).region).readbacks.push(live.node.value);
+            self.regions.add_readback(id, live.node.value);
+            self.graph.readback_asked(at, id);
         }
         self.unpark(id, Cause::Demand);
     }
@@ -216,12 +199,11 @@ impl State {
     /// Queues a region that was called back and returned, whose outputs may still be asked for. It is parked at the end
     /// of the event if nothing waits for them.
     pub(super) fn take_back(&mut self, id: RegionId, error: &Error, out: &mut Vec<SchedulerInstruction>) {
-        // The region did not fail, so this does not count as an attempt.
         let attempt = self.regions[&id].attempt;
         let again = self.repeat(id, error, out);
         if self.regions.contains(&again) {
-            self.regions.at(again).attempt = attempt;
-            self.recheck.push(again);
+            self.regions.uncount_attempt(again, attempt);
+            self.recheck.add(again);
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The unfinished regions, and the life of each: one state, and a table of what may happen to it.
 //!
 //! In: regions that were cut; changes of single regions. Out: where each region is, and how many are downstream or
-//! parked. Must hold: LIFE-1, a region changes only as this table says (`Life::change`); LIFE-2, no region is `Returned`
-//! between two events; LIFE-3, `Regions` counts the regions that are downstream and those that are parked.
+//! parked. Must hold: LIFE-1, a region's life changes only as this table says (`Life::change`); LIFE-2, no region is
+//! `Returned` between two events; LIFE-3, `Regions` counts the regions that are downstream and those that are parked.
+//! Only the methods of `Regions` change a region, since the table hands out no record to be changed.
 //!
 //! | from \ change | `Park` | `Unpark` | `Send` | `CallBack` | `GoStale` | `Finish` | `Return` | `Requeue` |
 //! |---|---|---|---|---|---|---|---|---|
@@ -28,10 +29,12 @@
 //! A region that ends has no record. It may end in each of these states but Downstream and CalledBack.
 
 use super::fairness::{elements_of, work_of};
+use super::taint;
 use crate::contract::region::Region;
 use crate::error::Error;
 use crate::graph::costs::Operations;
-use crate::ids::{RegionId, ValueId};
+use crate::ids::{DeviceId, RegionId, ValueId};
+use rustc_hash::FxHashSet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -138,7 +141,7 @@ impl Attempt {
     }
 }
 
-/// An unfinished region.
+/// An unfinished region. Its fields can be read everywhere in the scheduler; [`Regions`] changes them.
 #[derive(Debug)]
 pub(super) struct UnfinishedRegion {
     /// The region; host data that residency does not have yet is attached when it is sent.
@@ -162,8 +165,7 @@ pub(super) struct UnfinishedRegion {
 }
 
 impl UnfinishedRegion {
-    /// Creates the record of a region that is queued.
-    pub fn new(region: Region, order: u64, cause: Cause) -> UnfinishedRegion {
+    fn new(region: Region, order: u64, cause: Cause) -> UnfinishedRegion {
         UnfinishedRegion {
             elements: elements_of(&region),
             work: work_of(&region),
@@ -175,6 +177,23 @@ impl UnfinishedRegion {
             attempt: Attempt::First,
             parkings: 0,
         }
+    }
+
+    /// Creates the record of a region that a cut made at this time, and that holds the credits of so many nodes.
+    pub fn cut(region: Region, order: u64, cause: Cause, credits: u32, cut_at_ns: u64) -> UnfinishedRegion {
+        UnfinishedRegion { credits, cut_at_ns, ..UnfinishedRegion::new(region, order, cause) }
+    }
+
+    /// Creates the record of a part of a region that was taken apart: the part has this place in the order of cutting,
+    /// and holds so many of the whole region's credits.
+    pub fn part(region: Region, whole: &UnfinishedRegion, order: u64, credits: u32) -> UnfinishedRegion {
+        let record = UnfinishedRegion::cut(region, order, Cause::Demand, credits, whole.cut_at_ns);
+        UnfinishedRegion { attempt: Attempt::Part, ..record }
+    }
+
+    /// Creates the record of a region that computes lost values again. It counts as a second attempt, and the last.
+    pub fn again(region: Region, order: u64) -> UnfinishedRegion {
+        UnfinishedRegion { attempt: Attempt::Again(1), ..UnfinishedRegion::new(region, order, Cause::Demand) }
     }
 
     /// Whether it stands in its session's queue.
@@ -298,17 +317,87 @@ impl Regions {
 
     /// Applies a change to a region's life (LIFE-1).
     pub fn change(&mut self, id: RegionId, change: Change) {
-        let record = self.records.get_mut(&id).expect("SCHED-8: it is unfinished");
+        let record = self.at(id);
         let before = (record.is_downstream(), record.is_parked());
         record.life = std::mem::replace(&mut record.life, Life::Parked).change(change);
-        self.downstream = self.downstream + usize::from(record.is_downstream()) - usize::from(before.0);
-        self.parked = self.parked + usize::from(record.is_parked()) - usize::from(before.1);
+        let after = (record.is_downstream(), record.is_parked());
+        self.downstream = self.downstream + usize::from(after.0) - usize::from(before.0);
+        self.parked = self.parked + usize::from(after.1) - usize::from(before.1);
     }
 
-    /// A region goes downstream.
-    pub fn send(&mut self, id: RegionId) {
+    /// A region goes downstream, after `prepare` has written into it what is known only now. Returns it.
+    pub fn send(&mut self, id: RegionId, prepare: impl FnOnce(&mut Region)) -> Arc<Region> {
         self.change(id, Change::Send { turn: self.sends });
         self.sends += 1;
+        // No other actor holds the region at this point, so this does not copy it.
+        let region = &mut self.at(id).region;
+        prepare(Arc::make_mut(region));
+        region.clone()
+    }
+
+    /// A region is parked. It holds no credits any more and reads nothing back (SCHED-12). Returns the credits that it
+    /// held and the values that it was to read back.
+    pub fn park(&mut self, id: RegionId) -> (u32, Vec<ValueId>) {
+        self.change(id, Change::Park);
+        let record = self.at(id);
+        record.parkings += 1;
+        let readbacks = std::mem::take(&mut Arc::make_mut(&mut record.region).readbacks);
+        (std::mem::take(&mut record.credits), readbacks)
+    }
+
+    /// A parked region waits for its turn again, and holds a credit for each of its nodes. Returns it.
+    pub fn unpark(&mut self, id: RegionId, cause: Cause) -> Arc<Region> {
+        self.change(id, Change::Unpark(cause));
+        let record = self.at(id);
+        record.credits = record.region.nodes.len() as u32;
+        record.region.clone()
+    }
+
+    /// A region that waits will read a value back to host memory.
+    pub fn add_readback(&mut self, id: RegionId, value: ValueId) {
+        self.waiting(id).readbacks.push(value);
+    }
+
+    /// A region that waits runs on this device, since its own is gone.
+    pub fn move_to(&mut self, id: RegionId, device: DeviceId) {
+        move_to(device, self.waiting(id));
+    }
+
+    /// All regions that wait for a device run on another one, since theirs is gone.
+    pub fn move_all(&mut self, gone: DeviceId, to: DeviceId) {
+        let waiting = self.records.values_mut().filter(|record| record.waits() && record.region.device == gone);
+        waiting.for_each(|record| move_to(to, Arc::make_mut(&mut record.region)));
+    }
+
+    /// A region that waits loses the nodes and readbacks that have an error, and the inputs that only those need. Returns
+    /// these inputs.
+    pub fn lose_failed(&mut self, id: RegionId, inputs: &[Option<Error>], nodes: &[Option<Error>]) -> Vec<ValueId> {
+        taint::prune(self.waiting(id), inputs, nodes)
+    }
+
+    /// A region that waits loses outputs that are not needed, and all that only these need. Returns the inputs that it
+    /// loses.
+    pub fn lose_outputs(&mut self, id: RegionId, unneeded: &FxHashSet<ValueId>) -> Vec<ValueId> {
+        let region = self.waiting(id);
+        for node in &mut region.nodes {
+            node.output &= !unneeded.contains(&node.value);
+        }
+        region.readbacks.retain(|value| !unneeded.contains(value));
+        let (inputs, errors) = (vec![None; region.inputs.len()], vec![None; region.nodes.len()]);
+        taint::prune(region, &inputs, &errors)
+    }
+
+    /// A region that computes lost values again, and waits, computes more of them: it becomes this larger part of the
+    /// region that made them first. Its number, its placement and its readbacks stay.
+    pub fn widen(&mut self, id: RegionId, part: Region) {
+        let region = self.waiting(id);
+        let (placement, readbacks) = (std::mem::take(&mut region.placement), std::mem::take(&mut region.readbacks));
+        *region = Region { id, placement, readbacks, ..part };
+    }
+
+    /// A region came back because it had been called back: it did not fail, so this does not count as an attempt.
+    pub fn uncount_attempt(&mut self, id: RegionId, attempt: Attempt) {
+        self.at(id).attempt = attempt;
     }
 
     /// Regions that make inputs of these are queued again.
@@ -327,9 +416,16 @@ impl Regions {
         self.records.get(id)
     }
 
-    /// The record of an unfinished region, to change its other fields; its life changes by `change` only.
-    pub fn at(&mut self, id: RegionId) -> &mut UnfinishedRegion {
+    /// The record of an unfinished region, to be changed.
+    fn at(&mut self, id: RegionId) -> &mut UnfinishedRegion {
         self.records.get_mut(&id).expect("SCHED-8: it is unfinished")
+    }
+
+    /// A region that waits to be sent, to be changed: no other actor has it.
+    fn waiting(&mut self, id: RegionId) -> &mut Region {
+        let record = self.at(id);
+        assert!(record.waits(), "LIFE-1: {id} changes after it was sent");
+        Arc::make_mut(&mut record.region)
     }
 
     /// Whether a region is unfinished.
@@ -340,11 +436,6 @@ impl Regions {
     /// The unfinished regions.
     pub fn ids(&self) -> impl Iterator<Item = RegionId> + '_ {
         self.records.keys().copied()
-    }
-
-    /// The regions that wait to be sent, queued or parked, to be changed.
-    pub fn waiting_mut(&mut self) -> impl Iterator<Item = &mut UnfinishedRegion> + '_ {
-        self.records.values_mut().filter(|record| record.waits())
     }
 
     /// All records.
@@ -372,6 +463,12 @@ impl Regions {
     pub fn parked(&self) -> usize {
         self.parked
     }
+}
+
+/// Places a region on another device, since its own is gone.
+pub(super) fn move_to(device: DeviceId, region: &mut Region) {
+    region.device = device;
+    region.placement.reason = "the device that it was placed on is gone";
 }
 
 impl std::ops::Index<&RegionId> for Regions {

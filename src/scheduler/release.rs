@@ -23,7 +23,7 @@ impl State {
             if self.graph.try_get(at).is_none_or(|live| live.reachable()) {
                 continue;
             }
-            let live = &mut self.graph[at];
+            let live = &self.graph[at];
             let value = live.node.value;
             if live.is_lazy() {
                 if live.gathers.is_empty() {
@@ -35,7 +35,7 @@ impl State {
             let settled = match live.home {
                 Residence::Coming(region) => {
                     if live.gathers.is_empty() && live.regions.is_empty() {
-                        self.recheck.push(region);
+                        self.recheck.add(region);
                     }
                     false
                 }
@@ -70,7 +70,7 @@ impl State {
     /// Removes a region from a value's readers. If the region would have announced the value's end, it no longer does.
     pub(super) fn read_no_more(&mut self, id: RegionId, value: ValueId) -> NodeIndex {
         let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
-        self.graph[at].regions.retain(|r| *r != id);
+        self.graph.reader_ended(at, id);
         self.ends.unsay(value, id);
         at
     }
@@ -151,11 +151,11 @@ impl State {
     /// Restores a value that residency has ended though it is still needed: host data is sent again, and a value that
     /// only a device had is computed again. Returns the value with its error if neither is possible.
     fn bring_back(&mut self, at: NodeIndex, error: &Error) -> Option<(NodeIndex, Error)> {
-        let live = &mut self.graph[at];
-        live.known = false;
+        let live = &self.graph[at];
         let is_elsewhere = live.host.is_some() || !matches!(live.home, Residence::Here);
         let is_made = matches!(live.home, Residence::Coming(maker) if !self.regions[&maker].waits());
-        live.pending_loss = (live.host.is_none() && is_made).then(|| error.clone());
+        let pending_loss = (live.host.is_none() && is_made).then(|| error.clone());
+        self.graph.freed(at, pending_loss);
         if is_elsewhere || self.make_again(at) {
             return None;
         }

@@ -5,10 +5,9 @@
 //! cutting, and end no value.
 
 use super::cancel::joined;
-use super::completion::move_to;
 use super::graph::Residence;
 use super::lineage::part_of;
-use super::regions::{Attempt, Cause, UnfinishedRegion};
+use super::regions::{Attempt, UnfinishedRegion, move_to};
 use super::state::{PARTS_MAX, State};
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::Region;
@@ -37,11 +36,11 @@ impl State {
         }
         let whole = self.regions.remove(id);
         for input in &whole.region.inputs {
-            let live = self.graph.get_mut(input.value).expect("SCHED-8: a region's input is live");
-            live.regions.retain(|r| *r != id);
+            let at = self.graph.find(input.value).expect("SCHED-8: a region's input is live");
+            self.graph.reader_ended(at, id);
             if self.ends.is_told(input.value) {
                 // Its host data is sent again. It ends when no region reads it any more.
-                live.known = false;
+                self.graph.freed(at, None);
                 self.ends.made_again(input.value);
             }
         }
@@ -62,14 +61,11 @@ impl State {
         region.readbacks.extend(whole.region.readbacks.iter().filter(|value| wanted.contains(value)));
         self.read_by(again, &region.inputs);
         self.comes_again(&region);
-        let (credits, cut_at_ns) = (if number == 0 { whole.credits } else { 0 }, whole.cut_at_ns);
-        let order = whole.order + number as u64;
+        let (order, credits) = (whole.order + number as u64, if number == 0 { whole.credits } else { 0 });
         if !self.fleet.is_open(region.device) {
             move_to(self.fleet.fallback(), &mut region);
         }
-        let mut record = UnfinishedRegion::new(region, order, Cause::Demand);
-        record.attempt = Attempt::Part;
-        (record.credits, record.cut_at_ns) = (credits, cut_at_ns);
+        let record = UnfinishedRegion::part(region, whole, order, credits);
         self.regions.insert(again, record);
         self.enqueue(again);
     }

@@ -9,30 +9,32 @@
 //! transitions, for tests).
 //!
 //! `State` is made of parts, and only a part's own methods change its tables: the devices (`fleet`), the live values
-//! (`graph`), when they end (`ends`), the open gathers (`demand`), the unfinished regions (`regions`), the turns
-//! (`fairness`), the limits on lazy values and parked regions (`keeping`), the device that is not open yet (`opening`),
-//! credits and counts (`ledger`).
+//! (`graph`, by the events in `graph/events`), when they end (`ends`), the sessions (`sessions`), the open gathers
+//! (`demand`), the unfinished regions (`regions`) and those of them that may not be needed (`cancel`) or make lost values
+//! again (`lineage`), the turns (`fairness`), the limits on lazy values and parked regions (`keeping`), the device that is
+//! not open yet (`opening`), the numbers of segments (`ingest`), credits and counts (`ledger`).
 
+use super::cancel::Recheck;
 use super::cut::Scratch;
 use super::demand::Demands;
 use super::ends::Ends;
 use super::fairness::Turns;
 use super::fleet::Fleet;
 use super::graph::LiveGraph;
+use super::ingest::Segments;
 use super::keeping::Kept;
 use super::ledger::{Ledger, Totals};
+use super::lineage::Again;
 use super::opening::Opening;
 use super::regions::Regions;
+use super::sessions::Sessions;
 use super::story::Log;
 use crate::config::{Config, DeviceChoice};
 use crate::contract::device::DeviceInfo;
 use crate::contract::messages::scheduler::{Delivered, SchedulerEvent, SchedulerInstruction};
 use crate::contract::region::RegionInput;
 use crate::error::{Error, ErrorKind};
-use crate::ids::{GatherId, RegionId, SessionId, ValueId};
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::VecDeque;
-use std::sync::Arc;
+use crate::ids::{GatherId, RegionId, ValueId};
 
 /// The scheduler's logic and all that it owns.
 pub struct State {
@@ -43,33 +45,28 @@ pub struct State {
     pub(super) ideal_gpu: DeviceInfo,
     /// The device that is not open yet.
     pub(super) opening: Opening,
-    /// Regions that may be downstream at a time.
-    pub(super) credits: usize,
     /// Limits on lazy values and parked regions, and the bytes added to what they keep in memory since it was last
     /// counted.
     pub(super) kept: Kept,
     /// The live values.
     pub(super) graph: LiveGraph,
-    pub(super) sessions: FxHashMap<SessionId, Session>,
+    pub(super) sessions: Sessions,
     /// The open gathers.
     pub(super) demands: Demands,
     /// The values that end, and which region tells residency of each end.
     pub(super) ends: Ends,
     /// The unfinished regions.
     pub(super) regions: Regions,
-    /// Regions that compute lost values again, by their place in the order of cutting. Cleared once the device has
-    /// reported whether it serves again.
-    pub(super) again: FxHashMap<u64, RegionId>,
+    /// Regions that compute lost values again.
+    pub(super) again: Again,
     /// Which session sends its next region.
     pub(super) turns: Turns,
-    /// The number of the segment that is taken in next.
-    pub(super) next_segment: u64,
-    /// When the latest segment was cut.
-    pub(super) latest_ns: u64,
+    /// The numbers of segments.
+    pub(super) segments: Segments,
     pub(super) phase: Phase,
-    /// Regions that may not be needed any more, such as those that lost a reader or a handle of an output before they
-    /// ran. At the end of the event, they are dropped, reduced, parked or called back.
-    pub(super) recheck: Vec<RegionId>,
+    /// Regions that may not be needed any more.
+    pub(super) recheck: Recheck,
+    /// Memory for marks, used again by each cut.
     pub(super) scratch: Scratch,
     pub(super) log: Log,
     /// Credits and counters.
@@ -86,63 +83,6 @@ pub(super) enum Phase {
     Stopped,
 }
 
-/// One session.
-#[derive(Debug)]
-pub(super) struct Session {
-    pub name: Arc<str>,
-    pub weight: u32,
-    /// Regions that wait for their turn, in order.
-    pub queue: VecDeque<RegionId>,
-    /// Open gathers that it made.
-    pub gathers: FxHashSet<GatherId>,
-    /// Values that it recorded: first and one past the last number.
-    pub values: std::ops::Range<u64>,
-    /// Values that its segments left lazy. The list may name values that were computed or removed since.
-    pub lazy: Vec<ValueId>,
-    /// The number of lazy values at the last search that found none held by this session's program: lazy values of
-    /// other sessions keep them alive. The next search waits until the list has doubled.
-    pub lazy_of_others: usize,
-    /// Regions of this session that were parked. The list may name regions that are not parked any more.
-    pub parked: Vec<RegionId>,
-    /// Nodes in the regions of `parked`.
-    pub parked_nodes: usize,
-    /// Bytes added to what its parked regions keep in memory, since that was last counted.
-    pub kept_by_parked_bytes: u64,
-    /// Bytes of dropped values that its lazy values keep, added since that was last counted.
-    pub kept_by_lazy_bytes: u64,
-    /// It has ended.
-    pub closed: bool,
-}
-
-impl Session {
-    pub(super) fn new(name: Arc<str>, weight: u32) -> Session {
-        Session {
-            name,
-            weight,
-            queue: VecDeque::new(),
-            gathers: FxHashSet::default(),
-            values: 0..0,
-            lazy: Vec::new(),
-            lazy_of_others: 0,
-            parked: Vec::new(),
-            parked_nodes: 0,
-            kept_by_parked_bytes: 0,
-            kept_by_lazy_bytes: 0,
-            closed: false,
-        }
-    }
-
-    /// A session that has ended while regions of it are still unfinished.
-    pub(super) fn ended() -> Session {
-        Session { closed: true, ..Session::new(Arc::from("ended"), 1) }
-    }
-
-    /// Whether no gather of it is open and no region of it waits for its turn.
-    pub(super) fn has_nothing_open(&self) -> bool {
-        self.gathers.is_empty() && self.queue.is_empty()
-    }
-}
-
 /// Most parts into which one failed region is split.
 pub(super) const PARTS_MAX: usize = 64;
 
@@ -156,18 +96,16 @@ impl State {
             opening: Opening::default(),
             kept: Kept::new(config, fleet.host().budget_bytes),
             fleet,
-            credits: config.batches_in_flight.max(1) as usize + 4,
             graph: LiveGraph::default(),
-            sessions: FxHashMap::default(),
+            sessions: Sessions::default(),
             demands: Demands::default(),
             ends: Ends::default(),
             regions: Regions::default(),
-            again: FxHashMap::default(),
-            turns: Turns::default(),
-            next_segment: 0,
-            latest_ns: 0,
+            again: Again::default(),
+            turns: Turns::new(config.batches_in_flight.max(1) as usize + 4),
+            segments: Segments::default(),
             phase: Phase::Running,
-            recheck: Vec::new(),
+            recheck: Recheck::default(),
             scratch: Scratch::default(),
             log: Log::default(),
             ledger: Ledger::default(),
@@ -185,9 +123,7 @@ impl State {
         let Some(event) = self.opening.hold_back(event) else { return };
         match event {
             SchedulerEvent::SessionOpened { session, name, weight } => {
-                let entry = self.sessions.entry(session).or_insert_with(|| Session::new(name.clone(), weight));
-                entry.name = name;
-                entry.weight = weight;
+                self.sessions.open(session, name, weight);
             }
             SchedulerEvent::SegmentCut { session, records, why, at_ns } => {
                 self.ingest(session, records, why, at_ns, out)
@@ -206,7 +142,7 @@ impl State {
             SchedulerEvent::ShutdownAsked => {
                 self.phase = Phase::Draining;
                 // While the runtime drains, handles no longer keep a value needed: each region is checked again.
-                self.recheck.extend(self.regions.ids());
+                self.recheck.add_all(self.regions.ids());
             }
             SchedulerEvent::DeadlinePassed => self.fail_everything(out),
         }
@@ -246,8 +182,8 @@ impl State {
     #[cfg(test)]
     pub(crate) fn tables(&self) -> Vec<(&'static str, usize)> {
         vec![
-            ("scheduler sessions", self.sessions.len()),
-            ("scheduler room for sessions", self.sessions.capacity()),
+            ("scheduler sessions", self.sessions.room().0),
+            ("scheduler room for sessions", self.sessions.room().1),
             ("scheduler gathers", self.demands.room().0),
             ("scheduler room for gathers", self.demands.room().1),
             ("scheduler regions", self.regions.len()),

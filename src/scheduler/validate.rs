@@ -90,10 +90,10 @@ impl State {
         );
         let sent = count(UnfinishedRegion::is_downstream);
         assert_eq!(sent, self.regions.downstream(), "LIFE-3: regions downstream");
-        assert!(sent <= self.credits + super::fairness::RESERVE, "SCHED-4: {sent} regions are downstream");
-        let heads: Vec<RegionId> = self.sessions.values().filter_map(|s| s.queue.front().copied()).collect();
+        assert!(sent <= self.turns.credits() + super::fairness::RESERVE, "SCHED-4: {sent} regions are downstream");
+        let heads: Vec<RegionId> = self.sessions.iter().filter_map(|s| s.queue.front().copied()).collect();
         let mut queued = 0;
-        for session in self.sessions.values() {
+        for session in self.sessions.iter() {
             let orders: Vec<u64> = session.queue.iter().map(|id| self.regions[id].order).collect();
             assert!(orders.is_sorted(), "SCHED-6: the queue of {}", session.name);
             queued += orders.len();
@@ -109,7 +109,7 @@ impl State {
                 let live = self.graph.get(input.value).unwrap_or_else(|| panic!("SCHED-8: {id} reads {}", input.value));
                 assert!(live.regions.contains(id), "SCHED-8: {} is read by {id}", input.value);
                 let is_parked = self.parked_maker(live).is_some();
-                let is_next = self.regions.downstream() < self.credits && heads.contains(id);
+                let is_next = self.regions.downstream() < self.turns.credits() && heads.contains(id);
                 assert!(!is_next || !is_parked, "SCHED-12: {id} waits for {}, which nobody makes", input.value);
                 assert!(
                     !record.is_parked() || self.ends.is_untold(input.value),
