@@ -10,9 +10,10 @@ use super::record::source;
 use super::tape::Home;
 use crate::bulk;
 use crate::config::DeviceChoice;
+use crate::contract::device::DeviceInfo;
 use crate::error::{Error, ErrorKind, Result};
 use crate::grants::{Grant, Granted};
-use crate::graph::{Element, Shape};
+use crate::graph::{DType, Element, Shape};
 use crate::host_buffer::{HostBuffer, as_bytes};
 use crate::ids::DeviceId;
 use futures::FutureExt;
@@ -210,21 +211,35 @@ pub(super) fn copied<T: Element>(home: &Arc<Home>, elements: &[T]) -> HostBuffer
 /// Memory with unspecified contents for elements that go to a GPU, which reads them there. `None` if they go elsewhere,
 /// are few, or no such memory is left.
 fn gpu_memory<T: Element>(home: &Arc<Home>, elements: usize, pin: Option<DeviceId>, opens: bool) -> Option<HostBuffer> {
-    let named = matches!(home.link.config.device, DeviceChoice::Gpu(_));
-    let to_gpu = pin.map_or(named, |device| device == DeviceId::GPU);
-    // A GPU stores a bool in 4 bytes, so the caller's `[bool]` cannot be copied there unchanged.
-    let fits = T::DTYPE.bytes() == T::DTYPE.gpu_bytes() && elements * T::DTYPE.bytes() >= DIRECT_BYTES_MIN;
-    let memory = if to_gpu && fits { leased(home, elements * T::DTYPE.bytes(), opens) } else { None };
+    let is_named = matches!(home.link.config.device, DeviceChoice::Gpu(_));
+    let is_wanted = pin.map_or(is_named, |device| device != DeviceId::HOST);
+    let is_long = elements * T::DTYPE.bytes() >= DIRECT_BYTES_MIN;
+    let memory = if is_wanted && is_long { leased(home, pin, T::DTYPE, elements, opens) } else { None };
     memory.map(|memory| HostBuffer::from_mapped(T::DTYPE, elements, memory))
 }
 
-/// The GPU's own memory, if there is some left. A GPU that was named and is opened on demand is opened if the caller
-/// may wait, because the array goes there.
-fn leased(home: &Arc<Home>, bytes: usize, opens: bool) -> Option<Box<dyn crate::host_buffer::MappedBytes>> {
+/// Memory of the device that was named, or of the one beside the host, if there is some left and the device's elements
+/// of this type are as wide as the caller's. A device that was named and is opened on demand is opened if the caller may
+/// wait, because the array goes there.
+fn leased(
+    home: &Arc<Home>,
+    pin: Option<DeviceId>,
+    dtype: DType,
+    elements: usize,
+    opens: bool,
+) -> Option<Box<dyn crate::host_buffer::MappedBytes>> {
     let devices = &home.link.devices;
-    // Opening takes as long as the driver does, so async code does not wait for it.
-    let waits = opens && !(home.link.config.opens_on_demand() && may_block("opening a GPU").is_err());
-    let known = if waits { devices.all() } else { devices.open() };
-    let gpu = known.iter().find(|d| d.id == DeviceId::GPU)?;
-    devices.upload_memory(gpu.id)?.lease(bytes)
+    // Opening takes as long as the driver does, so async code does not wait for it. Nor is a device opened for elements
+    // that it may have to widen.
+    let may_widen = dtype.bytes() != dtype.gpu_bytes();
+    let is_deferred = || home.link.config.opens_on_demand() && (may_widen || may_block("opening a GPU").is_err());
+    let known = if opens && !is_deferred() { devices.all() } else { devices.open() };
+    let is_it = |device: &&DeviceInfo| match pin {
+        Some(pin) => device.id == pin,
+        None => !device.capabilities.owns_host_budget,
+    };
+    let device = known.iter().find(is_it)?;
+    // The caller's elements are copied there unchanged.
+    let fits = device.element_bytes(dtype) == dtype.bytes() as u64;
+    if fits { devices.upload_memory(device.id)?.lease(elements * dtype.bytes()) } else { None }
 }

@@ -51,6 +51,9 @@ pub struct Capabilities {
     /// A launch that takes long runs beside later batches that share no memory with it. Read by residency (which
     /// memory a short batch takes, and how many long ones are in flight).
     pub overlaps_long: bool,
+    /// Its launches are queued: one that reads what an earlier one made does not wait for the host in between, and a
+    /// result that the host wants takes a round trip. Read by placement (whether a component pays for a launch).
+    pub queues_launches: bool,
 }
 
 impl Capabilities {
@@ -66,6 +69,7 @@ impl Capabilities {
             pads_narrow_types: !host,
             is_throughput: !host,
             overlaps_long: host,
+            queues_launches: !host,
         }
     }
 }
@@ -349,7 +353,8 @@ impl DeviceInfo {
         }
     }
 
-    /// Whether it is a device other than the host, with a budget of its own: what programs call a GPU.
+    /// Whether it is a device other than the host, with a budget of its own: what programs call a GPU, and may name. No
+    /// actor's behaviour follows from this (DEV-1).
     pub fn is_accelerator(&self) -> bool {
         !self.capabilities.owns_host_budget
     }

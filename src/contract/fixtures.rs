@@ -5,8 +5,8 @@ use crate::ids::DeviceId;
 
 /// A device with round numbers: the GPU has 10 times the host's bandwidth and 100 us of latency.
 pub(crate) fn device(id: u8, kind: DeviceKind) -> DeviceInfo {
-    let gpu = kind == DeviceKind::Gpu;
     let toy = DeviceInfo::toy(DeviceId(id), kind);
+    let gpu = !toy.capabilities.owns_host_budget;
     DeviceInfo {
         name: if gpu { "test gpu".to_owned() } else { "test host".to_owned() },
         features: Features { f64: !gpu, i64: !gpu, ..toy.features },

@@ -324,6 +324,7 @@ fn describe(host: &DeviceInfo) -> DeviceInfo {
             pads_narrow_types: false,
             is_throughput: true,
             overlaps_long: false,
+            queues_launches: true,
         },
         features: Features { f64: false, ..host.features },
         bindings_max: BINDINGS_MAX,

@@ -7,6 +7,7 @@ use super::device::{Flight, Prepared};
 use super::state::State;
 use super::values::{Change, Key, Place};
 use crate::contract::batch::{Batch, Command, Transfer};
+use crate::contract::device::DeviceInfo;
 use crate::ids::{BatchId, BufferId, RegionId, SessionId};
 use smallvec::SmallVec;
 
@@ -64,11 +65,11 @@ impl State {
             touched: SmallVec::new(),
             link_bytes: 0,
         };
-        let is_shared = self.devices[d].info.capabilities.shares_host_memory;
+        let info = &self.devices[d].info;
         for command in &done.commands {
             note_buffers(command, &mut flight);
-            if !is_shared {
-                flight.link_bytes += link_bytes(command);
+            if !info.capabilities.shares_host_memory {
+                flight.link_bytes += link_bytes(command, info);
             }
         }
         flight.touched.sort_unstable();
@@ -94,10 +95,10 @@ impl State {
 }
 
 /// Bytes that a command moves between the host and a device with memory of its own.
-fn link_bytes(command: &Command) -> u64 {
+fn link_bytes(command: &Command, device: &DeviceInfo) -> u64 {
     match command {
-        Command::Upload { from, elements, .. } => elements * from.dtype().gpu_bytes() as u64,
-        Command::Readback { dtype, elements, .. } => elements * dtype.gpu_bytes() as u64,
+        Command::Upload { from, elements, .. } => elements * device.element_bytes(from.dtype()),
+        Command::Readback { dtype, elements, .. } => elements * device.element_bytes(*dtype),
         Command::ReadFaults { words, .. } => *words as u64 * 4,
         _ => 0,
     }

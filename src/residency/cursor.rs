@@ -196,7 +196,7 @@ impl State {
                     |b: u32| plan.inputs.iter().any(|i| i.dies && Key::Value(i.value) == cursor.keys[b as usize]);
                 source.is_some_and(|b| needs.iter().any(|n| n.buffer == b) && dies(b))
             };
-            let is_host = device.info.capabilities.owns_host_budget;
+            let owns_host_budget = device.info.capabilities.owns_host_budget;
             // Inputs in shared memory are read where they lie.
             let is_shared = device.info.capabilities.shares_host_memory;
             let is_lent = |need: &&Need| is_shared && matches!(plan.buffers[need.buffer as usize].role, Role::Input(_));
@@ -211,14 +211,14 @@ impl State {
             let everywhere = device.info.memory_bytes.saturating_add(self.devices[0].info.budget_bytes);
             let whole = |b: &PlanBuffer| b.elements.saturating_mul(b.dtype.bytes() as u64);
             let written = launch.uses.iter().filter(|used| used.writes).map(|used| &plan.buffers[used.buffer as usize]);
-            if let Some(bytes) = written.map(whole).find(|bytes| !is_host && *bytes > everywhere) {
+            if let Some(bytes) = written.map(whole).find(|bytes| !owns_host_budget && *bytes > everywhere) {
                 let text = format!(
                     "its result has {bytes} bytes, more than the {everywhere} bytes that the device and the host hold together"
                 );
                 return Err(blamed(Stop::Fail(Error::new(ErrorKind::OutOfMemory, text)), launch));
             }
             if bytes > device.info.memory_bytes {
-                let what = if is_host { "budget is" } else { "device has" };
+                let what = if owns_host_budget { "budget is" } else { "device has" };
                 let text = format!("it needs {bytes} bytes at once, and the {what} {} bytes", device.info.memory_bytes);
                 return Err(blamed(Stop::Fail(Error::new(ErrorKind::OutOfMemory, text)), launch));
             }

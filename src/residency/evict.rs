@@ -171,9 +171,10 @@ impl State {
     }
 
     fn evict_one(&mut self, d: usize, wanted: u64, open: &mut Open) -> Attempt {
-        let is_host = self.devices[d].info.capabilities.owns_host_budget;
+        // What such a device drops goes to host memory, which its own budget does not count.
+        let copies_to_host = !self.devices[d].info.capabilities.owns_host_budget;
         let mut host_room = self.host_room();
-        if host_room < self.devices[d].info.budget_bytes / 8 && !is_host && self.drop_spare_host_copies() {
+        if host_room < self.devices[d].info.budget_bytes / 8 && copies_to_host && self.drop_spare_host_copies() {
             host_room = self.host_room();
         }
         let device = &self.devices[d];
@@ -190,11 +191,11 @@ impl State {
             let known = value.whole.is_some() || at.part.is_some();
             let host_bytes = value.segment_elements(segment, device.shift_of(value.joined, value.dtype))
                 * value.dtype.bytes() as u64;
-            if known || (!is_host && (at.coming.is_some() || host_bytes <= host_room)) {
+            if known || (copies_to_host && (at.coming.is_some() || host_bytes <= host_room)) {
                 victim = Some((key, segment, known));
                 break;
             }
-            host_full |= !is_host;
+            host_full |= copies_to_host;
         }
         let Some((key, segment, known)) = victim else { return Attempt::Nothing(host_full) };
         let bytes = self.slot_bytes(d, key, segment);

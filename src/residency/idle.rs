@@ -25,8 +25,9 @@ impl State {
             while left > 0 {
                 let Some((buffer, bytes)) = pool.trim_unused(since) else { break };
                 buffers.push(buffer);
-                // The host device keeps dropped buffers on its shelf, which counts what it returns to the system.
-                if device.info.is_accelerator() {
+                // The device whose memory is counted in the host's budget keeps dropped buffers on its shelf, which
+                // counts what it returns to the system.
+                if !device.info.capabilities.owns_host_budget {
                     self.totals.bytes_returned += bytes;
                 }
                 left = left.saturating_sub(bytes);

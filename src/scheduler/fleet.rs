@@ -26,7 +26,7 @@ pub(super) struct Fleet {
 impl Fleet {
     /// These devices; the first is the host.
     pub fn new(devices: Vec<DeviceInfo>) -> Fleet {
-        assert!(devices.first().is_some_and(|d| !d.is_accelerator()), "SCHED: device 0 is the host");
+        assert!(devices.first().is_some_and(|d| d.capabilities.owns_host_budget), "SCHED: device 0 is the host");
         Fleet { devices: devices.into_iter().map(|device| (device, Service::Serving)).collect() }
     }
 
@@ -83,6 +83,11 @@ impl Fleet {
     /// Whether a device is the fallback.
     pub fn is_fallback(&self, device: DeviceId) -> bool {
         device == self.fallback()
+    }
+
+    /// The device that the program may ask for by name: the first beside the fallback.
+    pub fn beside_fallback(&self) -> Option<&DeviceInfo> {
+        self.iter().find(|device| !self.is_fallback(device.id))
     }
 
     /// Whether a device was opened and is not gone.

@@ -10,7 +10,7 @@ use crate::config::DeviceChoice;
 use crate::contract::device::DeviceInfo;
 use crate::contract::messages::scheduler::{SchedulerEvent, SchedulerInstruction};
 use crate::error::Error;
-use crate::ids::{GatherId, ValueId};
+use crate::ids::{DeviceId, GatherId, ValueId};
 use std::collections::VecDeque;
 
 /// The work that waits for the device.
@@ -25,8 +25,8 @@ pub(super) enum Waiting {
 /// The state of the opening.
 #[derive(Debug, Default)]
 pub(super) struct Opening {
-    /// A device may be available and is not open.
-    promised: bool,
+    /// The number of a device that may be available and is not open.
+    promised: Option<DeviceId>,
     /// The work that asked for it, while it is being opened.
     waiting: Option<Waiting>,
     /// Events from users that arrived while it was being opened.
@@ -40,7 +40,12 @@ pub(super) struct Opening {
 impl Opening {
     /// Whether a device may yet be opened.
     pub(super) fn is_promised(&self) -> bool {
-        self.promised
+        self.promised.is_some()
+    }
+
+    /// Whether this device may yet be opened.
+    pub(super) fn promises(&self, device: DeviceId) -> bool {
+        self.promised == Some(device)
     }
 
     /// Whether a cut or an explanation waits.
@@ -111,7 +116,7 @@ impl State {
     /// The same scheduler, with a GPU that may be opened later as device 1 (see the module's header).
     pub fn with_promised_gpu(mut self) -> State {
         assert_eq!(self.fleet.len(), 1, "SCHED: a GPU that is still to come is device 1");
-        self.opening.promised = true;
+        self.opening.promised = Some(DeviceId(1));
         self
     }
 
@@ -121,7 +126,7 @@ impl State {
         result: Result<Option<DeviceInfo>, Error>,
         out: &mut Vec<SchedulerInstruction>,
     ) {
-        if !std::mem::take(&mut self.opening.promised) {
+        if self.opening.promised.take().is_none() {
             return;
         }
         match result {
@@ -149,7 +154,7 @@ impl State {
 
     /// The runtime ends while a device is being opened: the waiting work is cancelled.
     pub(super) fn abandon_opening(&mut self, out: &mut Vec<SchedulerInstruction>) {
-        self.opening.promised = false;
+        self.opening.promised = None;
         match self.opening.waiting.take() {
             Some(Waiting::Segment(segment)) => self.ledger.credit(segment.session, segment.credits(), out),
             Some(Waiting::Explanation(gather, _)) => {

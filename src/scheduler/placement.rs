@@ -23,7 +23,7 @@ use super::room;
 use super::state::State;
 use super::whereabouts::Places;
 use crate::config::DeviceChoice;
-use crate::contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};
+use crate::contract::device::{Capabilities, Costs, DeviceInfo, Features};
 use crate::graph::costs::{Operations, operations};
 use crate::graph::refusals::refusal;
 use crate::graph::{Arg, DType, Meta, Op, OpClass, Scalar, mixed, wide};
@@ -56,7 +56,7 @@ struct Estimate {
     us: f64,
     /// The part of `us` for transfers, memory traffic and arithmetic, without launches.
     work_us: f64,
-    /// An operand was made on this device, an accelerator.
+    /// An operand was made on this device, which queues launches: the component need not wait for it.
     started_here: bool,
     /// Operands of the session that are in host memory and not on the device: positions in the cut's inputs, and
     /// microseconds of the uploads.
@@ -151,11 +151,20 @@ fn is_library(op: &Op) -> bool {
 /// The fastest GPU that could be.
 pub(super) fn ideal_gpu(host: &DeviceInfo) -> DeviceInfo {
     let features = Features { f64: true, i64: true, ..host.features };
-    let kind = DeviceKind::Gpu;
+    let capabilities = Capabilities {
+        compiles: true,
+        shares_host_memory: false,
+        owns_host_budget: false,
+        runs_all: false,
+        needs_scratch: true,
+        pads_narrow_types: true,
+        is_throughput: true,
+        overlaps_long: false,
+        queues_launches: true,
+    };
     DeviceInfo {
         id: DeviceId::GPU,
-        kind,
-        capabilities: Capabilities::of(kind),
+        capabilities,
         features,
         costs: IDEAL_GPU,
         span_shift: 63,
@@ -173,7 +182,7 @@ impl State {
             DeviceChoice::Gpu(_) if self.opening.is_promised() => {
                 cut.needs_device |= cut.nodes.iter().any(|n| n.place.component != PINNED && n.runs());
             }
-            DeviceChoice::Gpu(_) => match self.fleet.iter().find(|d| d.is_accelerator()) {
+            DeviceChoice::Gpu(_) => match self.fleet.beside_fallback() {
                 Some(gpu) if self.fleet.is_open(gpu.id) => self.put_all(cut, |_| (gpu.id, "asked for"), true),
                 _ => {
                     for node in cut.nodes.iter_mut().filter(|n| n.place.component != PINNED) {
@@ -203,7 +212,7 @@ impl State {
                 }
             }
             cut.nodes[position].place.component = PINNED;
-            if device == DeviceId::GPU && self.opening.is_promised() {
+            if self.opening.promises(device) {
                 cut.needs_device = true;
             } else if self.fleet.is_open(device) {
                 self.put(cut, position, device, "pinned to it by the program", true);
@@ -370,7 +379,7 @@ impl State {
                 written_bytes += bytes;
             }
             kernels += if is_library(&live.node.op) { 1.0 } else { 0.0 };
-            if info.is_accelerator() && node.root && self.wants_host(live) {
+            if info.capabilities.queues_launches && node.root && self.wants_host(live) {
                 to_host = true;
                 transfer_us += readback_us(live.node.meta.bytes() as f64, info);
             }
@@ -439,7 +448,7 @@ impl State {
         let made = places.made();
         let bytes = live.node.meta.elements() as f64 * info.element_bytes(live.node.meta.dtype) as f64;
         if places.include(device) {
-            return Fetch { us: 0.0, is_made_there: made == device && info.is_accelerator(), upload: None };
+            return Fetch { us: 0.0, is_made_there: made == device && info.capabilities.queues_launches, upload: None };
         }
         let made = &self.fleet[made];
         let is_on_host = places.include(DeviceId::HOST);
@@ -470,7 +479,7 @@ struct Reading {
 struct Fetch {
     /// Microseconds until it is there.
     us: f64,
-    /// The device is an accelerator and made the operand.
+    /// The device made the operand, and queues launches.
     is_made_there: bool,
     /// The operand's upload, as in [`Estimate::uploads`], if it belongs to the session and is in host memory.
     upload: Option<(u32, f64)>,

@@ -37,7 +37,7 @@ fn device(kind: DeviceKind) -> DeviceInfo {
         bindings_max: 24,
         segment_shift: 28,
         slab_slot_bytes_max: 65536,
-        ..DeviceInfo::toy(DeviceId(u8::from(kind == DeviceKind::Gpu)), kind)
+        ..DeviceInfo::toy(DeviceId(u8::from(!Capabilities::of(kind).owns_host_budget)), kind)
     }
 }
 
