@@ -211,10 +211,10 @@ impl<'a, 'r> Assembly<'a, 'r> {
             params.push(site(self.work, sites, site_of, root));
             faults = Some(self.fault_buffer());
         }
-        let scratch_words = call.library.scratch_words();
-        if scratch_words > 0 && self.device.capabilities.needs_scratch {
+        let scratch = self.device.capabilities.needs_scratch.then(|| call.library.scratch_words()).flatten();
+        if let Some(words @ 1..) = scratch {
             let dtype = call.library.scratch_dtype();
-            let buffer = self.new_buffer(Role::Scratch, dtype, scratch_words * 4 / dtype.gpu_bytes() as u64);
+            let buffer = self.new_buffer(Role::Scratch, dtype, words * 4 / dtype.gpu_bytes() as u64);
             uses.push(Use { buffer, tiled: false, writes: true, reads: true });
         }
         let (label, ops) = self.label(index);

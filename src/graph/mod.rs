@@ -17,7 +17,6 @@ mod ops_page;
 pub mod refusals;
 pub mod repeats;
 pub mod rules;
-pub mod scratch;
 pub mod semantics;
 mod shape;
 pub mod table;

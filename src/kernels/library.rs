@@ -9,9 +9,8 @@
 
 #[cfg(feature = "gpu")]
 use crate::error::Error;
-use crate::graph::scratch::{assign_scratch_words, sort_scratch_words};
 use crate::graph::{DType, Fourier, LibraryOp, LinearOp};
-use crate::kernels::{fft, matmul};
+#[cfg(feature = "gpu")]
 #[cfg(feature = "gpu")]
 use crate::kernels::{linear, scatter, sort};
 
@@ -135,21 +134,6 @@ impl Library {
     /// The name for labels and `explain()`.
     pub fn name(&self) -> &'static str {
         self.op().facts().name
-    }
-
-    /// 32-bit words of scratch that the GPU side needs as its last operand (the host side needs none).
-    pub fn scratch_words(&self) -> u64 {
-        match *self {
-            Library::MatMul { dtype, m, n, k, batch, .. } => matmul::scratch_words(dtype, m, n, k, batch),
-            Library::ArgSort { dtype, before, len, after, .. } => {
-                sort_scratch_words(dtype, len as u64, before as u64 * after as u64)
-            }
-            Library::AssignIndex { extent, scalar_value, .. } => assign_scratch_words(extent as u64, scalar_value),
-            Library::Linear { op, dtype, m, n, batch, .. } => op.scratch_words(dtype, m as u64, n as u64, batch as u64),
-            Library::Fourier { dtype, before, after, fourier, .. } => {
-                fft::scratch_words(dtype, &fourier, before, before as u64 * after as u64)
-            }
-        }
     }
 
     /// The dtype of the scratch's elements.

@@ -18,6 +18,7 @@ pub mod random;
 mod recent;
 mod rolled;
 pub mod scatter;
+pub mod scratch;
 pub mod sort;
 pub mod target;
 #[cfg(all(test, feature = "gpu"))]

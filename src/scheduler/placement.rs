@@ -19,7 +19,7 @@
 //! round trip and transfers included. A component that fails this test stays on the host, also when the GPU is open.
 
 use super::cut::{Cut, CutNode, Dep};
-use super::room;
+use super::room::{self, Sizes};
 use super::state::State;
 use super::whereabouts::Places;
 use crate::config::DeviceChoice;
@@ -28,6 +28,7 @@ use crate::graph::costs::{Operations, operations};
 use crate::graph::refusals::refusal;
 use crate::graph::{Arg, DType, Meta, Op, OpClass, Scalar, mixed, wide};
 use crate::ids::DeviceId;
+use crate::kernels::scratch::scratch_words;
 use petgraph::stable_graph::NodeIndex;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -127,9 +128,8 @@ pub fn capability(
     if room::is_too_tall(op, meta) {
         return Err(room::TOO_TALL);
     }
-    if room::scratch_words(op, args, lengths, meta) > u32::MAX as u64 {
-        return Err("its scratch memory has more than 2^32 words");
-    }
+    let scratch_words = scratch_words(op, args, lengths, meta).ok_or(room::NO_SCRATCH)?;
+    let sizes = Sizes { dtypes: args, lengths, meta, scratch_words };
     if let Op::Apply(op) = op
         && let Some(reason) = args.iter().find_map(|&input| refusal(*op, input))
     {
@@ -137,10 +137,10 @@ pub fn capability(
     }
     // These ops bind all pieces of their arrays at once. For other ops, `fusion/fits` splits the kernel if it binds too
     // much.
-    if op.binds_all_pieces() && room::bindings(op, args, lengths, meta, device) > device.bindings_max as u64 {
+    if op.binds_all_pieces() && room::bindings(op, sizes, device) > device.bindings_max as u64 {
         return Err(room::NO_BINDINGS);
     }
-    if room::fits(op, args, lengths, meta, device) { Ok(()) } else { Err(room::NO_ROOM) }
+    if room::fits(op, sizes, device) { Ok(()) } else { Err(room::NO_ROOM) }
 }
 
 /// Whether an op needs a kernel of its own, so that its operands and result move through memory.

@@ -6,9 +6,7 @@
 
 use super::cut::{Cut, Dep};
 use crate::contract::device::DeviceInfo;
-use crate::graph::scratch::{assign_scratch_words, sort_scratch_words};
 use crate::graph::{DType, Meta, Op, OpClass, Reads};
-use crate::kernels::{fft, matmul};
 use rustc_hash::FxHashSet;
 
 /// The reason if an op runs on the host because its operands together exceed the device's memory.
@@ -25,30 +23,48 @@ pub(super) fn is_too_tall(op: &Op, meta: &Meta) -> bool {
     matches!(op, Op::Linear(linear) if meta.shape.dim(0) > linear.gpu_rows_max())
 }
 
+/// The reason if an op runs on the host because a GPU cannot count what its kernel needs as scratch.
+pub(super) const NO_SCRATCH: &str = "its scratch memory has more than 2^32 words";
+
+/// The sizes by which an op's needs of memory are counted.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes<'a> {
+    /// The dtypes of its arguments.
+    pub dtypes: &'a [DType],
+    /// The elements of its arguments.
+    pub lengths: &'a [usize],
+    /// Its value.
+    pub meta: &'a Meta,
+    /// 32-bit words of scratch (`kernels::scratch`).
+    pub scratch_words: u64,
+}
+
 /// Storage buffers that an op in a kernel of its own binds, parameters and fault words included.
-pub(super) fn bindings(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> u64 {
+pub(super) fn bindings(op: &Op, sizes: Sizes, device: &DeviceInfo) -> u64 {
+    let Sizes { dtypes, lengths, meta, scratch_words } = sizes;
     let facts = op.facts();
     let dtype = |n: usize| dtypes.get(n).or(dtypes.first()).copied().unwrap_or(meta.dtype);
     let reads = (0..lengths.len())
         .filter(|&n| facts.reads(n) != Reads::Base)
         .map(|n| device.pieces(dtype(n), lengths[n] as u64));
-    let scratch = device.pieces(DType::U32, scratch_words(op, dtypes, lengths, meta));
+    let scratch = device.pieces(DType::U32, scratch_words);
     2 + reads.sum::<u64>() + device.pieces(meta.dtype, meta.elements() as u64) + scratch
 }
 
 /// Whether a device's memory holds what an op on arrays of these dtypes and lengths uses at a time.
-pub(super) fn fits(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> bool {
-    let scratch = scratch_words(op, dtypes, lengths, meta);
-    let all = lengths.iter().map(|&n| n as u64).sum::<u64>() + meta.elements() as u64 + scratch;
+pub(super) fn fits(op: &Op, sizes: Sizes, device: &DeviceInfo) -> bool {
+    let Sizes { lengths, meta, scratch_words, .. } = sizes;
+    let all = lengths.iter().map(|&n| n as u64).sum::<u64>() + meta.elements() as u64 + scratch_words;
     let slabs = (lengths.len() as u64 + 2) * device.slab_bytes_max();
     // A cheap upper bound, enough for nearly all ops: elements take up to 8 bytes, rounded up by an eighth.
     if all.saturating_mul(9).saturating_add(slabs) <= device.memory_bytes {
         return true;
     }
-    bytes_at_a_time(op, dtypes, lengths, meta, device) <= device.memory_bytes
+    bytes_at_a_time(op, sizes, device) <= device.memory_bytes
 }
 
-fn bytes_at_a_time(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> u64 {
+fn bytes_at_a_time(op: &Op, sizes: Sizes, device: &DeviceInfo) -> u64 {
+    let Sizes { dtypes, lengths, meta, scratch_words } = sizes;
     let own = meta.elements();
     // On a device, scans, sorts and scatters work on one segment; longer ones run on the host anyway.
     let facts = op.facts();
@@ -78,64 +94,12 @@ fn bytes_at_a_time(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta, de
         bytes(device, dtype(n), length as u64)
     });
     let bytes = if writes_in_turn { DeviceInfo::bytes_in_turn } else { DeviceInfo::bytes_at_once };
-    let scratch = match scratch_words(op, dtypes, lengths, meta) {
+    let scratch = match scratch_words {
         0 => 0,
         words => device.bytes_at_once(DType::U32, words),
     };
     // Partial results and fault words are small.
     reads.sum::<u64>() + bytes(device, meta.dtype, own as u64) + scratch + 2 * device.slab_bytes_max()
-}
-
-/// 32-bit words that a kernel of an op on arguments of these dtypes and lengths needs beside what it reads and writes.
-pub(super) fn scratch_words(op: &Op, dtypes: &[DType], lengths: &[usize], meta: &Meta) -> u64 {
-    match op {
-        Op::ArgSort { dim, .. } => {
-            let len = meta.shape.dim(*dim as usize).max(1);
-            let keys = dtypes.first().copied().unwrap_or(meta.dtype);
-            sort_scratch_words(keys, len as u64, (meta.elements() / len) as u64)
-        }
-        Op::AssignIndex { dim } => {
-            let extent = dim.map_or(meta.elements(), |dim| meta.shape.dim(dim as usize));
-            assign_scratch_words(extent as u64, lengths.get(2) == Some(&1))
-        }
-        Op::MatMul if meta.elements() > 0 => {
-            let (m, n) = (meta.shape.dim(0), meta.shape.dim(1));
-            // The terms of a sum, or more of them where both factors have pages.
-            let k = lengths.iter().zip([m, n]).map(|(length, lines)| length / lines).min().unwrap_or(0);
-            matmul::scratch_words(meta.dtype, m as u32, n as u32, k as u32, (meta.elements() / (m * n)) as u32)
-        }
-        Op::Linear(linear) if meta.elements() > 0 => {
-            let (rows, columns) = (meta.shape.dim(0), meta.shape.dim(1));
-            let pages = meta.elements() / (rows * columns);
-            let of = lengths.first().map_or(0, |length| length / (rows * pages));
-            linear.scratch_words(meta.dtype, rows as u64, of as u64, pages as u64)
-        }
-        Op::Fourier(fourier) => {
-            let dim = fourier.dim as usize;
-            let before: usize = meta.shape.dims().iter().take(dim).product();
-            fft::scratch_words(meta.dtype, fourier, before as u32, fourier.lines(meta.elements()) as u64)
-        }
-        Op::Linear(_)
-        | Op::MatMul
-        | Op::Source(_)
-        | Op::Fill
-        | Op::Iota
-        | Op::Linspace
-        | Op::Eye
-        | Op::Random { .. }
-        | Op::Apply(_)
-        | Op::View(_)
-        | Op::Cat { .. }
-        | Op::Triangle { .. }
-        | Op::MakeDiagonal(_)
-        | Op::Reduce { .. }
-        | Op::Scan { .. }
-        | Op::Take { .. }
-        | Op::TakeAlong { .. }
-        | Op::AssignSlice(_)
-        | Op::Ensure { .. }
-        | Op::Compact => 0,
-    }
 }
 
 /// Whether a value of a cut is computed without reading a stored array: random numbers, ranges, and ops on these alone.
@@ -158,13 +122,20 @@ mod tests {
     use crate::contract::device::DeviceKind;
     use crate::graph::{ElementOp, Nan, ReduceOp, Shape, View};
     use crate::ids::DeviceId;
+    use crate::kernels::scratch::scratch_words;
+
+    fn fits_f32(op: &Op, lengths: &[usize], meta: &Meta, device: &DeviceInfo) -> bool {
+        let dtypes = &[DType::F32; 2];
+        let scratch_words = scratch_words(op, dtypes, lengths, meta).expect("a GPU can count it");
+        fits(op, Sizes { dtypes, lengths, meta, scratch_words }, device)
+    }
 
     #[test]
     fn what_passes_in_segments_always_fits_and_what_is_read_elsewhere_must_fit_together() {
         let device =
             DeviceInfo { memory_bytes: 64 << 20, segment_shift: 20, ..DeviceInfo::toy(DeviceId(1), DeviceKind::Gpu) };
         let meta = |dims: &[usize]| Meta { dtype: DType::F32, shape: Shape::new(dims).unwrap() };
-        let fits = |op: &Op, lengths: &[usize], meta: &Meta| super::fits(op, &[DType::F32; 2], lengths, meta, &device);
+        let fits = |op: &Op, lengths: &[usize], meta: &Meta| fits_f32(op, lengths, meta, &device);
         let n = 10 << 20;
         let sum = |dims: u16| Op::Reduce { op: ReduceOp::Sum, dims, nan: Nan::Include };
         assert!(fits(&Op::Apply(ElementOp::Add), &[16 * n, 16 * n], &meta(&[4 * n, 4])));
@@ -202,7 +173,7 @@ mod tests {
                     ..toy.clone()
                 };
                 let (map, cat) = (Op::Apply(ElementOp::Add), Op::Cat { dim: 0 });
-                [(map, n), (cat, 2 * n)].map(|(op, to)| fits(&op, &[DType::F32; 2], &[n, n], &meta(to), &device))
+                [(map, n), (cat, 2 * n)].map(|(op, to)| fits_f32(&op, &[n, n], &meta(to), &device))
             };
             let free = fits(256 << 20, 24);
             assert!(

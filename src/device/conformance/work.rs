@@ -103,10 +103,9 @@ impl BatchBuilder {
     #[track_caller]
     pub(super) fn library(&mut self, library: Library, access: &[Access], arrays: &[Array], faults: Option<Array>) {
         let (mut arrays, mut access) = (arrays.to_vec(), access.to_vec());
-        if library.scratch_words() > 0 {
-            let words = library.scratch_words() as usize;
+        if let Some(words @ 1..) = library.scratch_words() {
             let dtype = library.scratch_dtype();
-            arrays.push(self.array(dtype, words));
+            arrays.push(self.array(dtype, words as usize));
             access.push(Access::ReadWrite);
         }
         let program = (Program::Library(library), access);

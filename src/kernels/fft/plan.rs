@@ -53,17 +53,17 @@ impl Plan {
     }
 }
 
-/// 32-bit words of scratch that a GPU needs to transform `lines` lines, `before` of them side by side. If a GPU cannot
-/// count the numbers, the result is larger than any 32-bit number.
-pub fn scratch_words(dtype: DType, fourier: &Fourier, before: u32, lines: u64) -> u64 {
-    let Some(plan) = Plan::of(dtype, fourier.len, before) else { return u64::MAX };
+/// 32-bit words of scratch that a GPU needs to transform `lines` lines, `before` of them side by side. `None` if no
+/// GPU can do it, or a pass cannot count its lines and places in 32 bits.
+pub fn scratch_words(dtype: DType, fourier: &Fourier, before: u32, lines: u64) -> Option<u64> {
+    let plan = Plan::of(dtype, fourier.len, before)?;
     let numbers = 2 * lines.saturating_mul(plan.length() as u64);
     let scratch = match plan.padded {
         None => numbers.saturating_mul(copies(&plan, fourier)),
         Some(padded) => chirp_numbers(padded).saturating_add(numbers.saturating_mul(2)),
     };
-    // A pass counts its lines and places in 32 bits.
-    if numbers > u32::MAX as u64 { u64::MAX } else { scratch.saturating_mul(if dtype.is_wide() { 2 } else { 1 }) }
+    let words = scratch.saturating_mul(if dtype.is_wide() { 2 } else { 1 });
+    (numbers <= u32::MAX as u64).then_some(words)
 }
 
 /// The number of copies of all lines that a plan without a chirp keeps in scratch. If the result holds all numbers, it

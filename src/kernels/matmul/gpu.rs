@@ -169,7 +169,7 @@ mod tests {
         let encode =
             |v: &[f64]| if wide { words64(v) } else { words(&v.iter().map(|&x| x as f32).collect::<Vec<_>>()) };
         let outs = (m * n * batch) as usize * if wide { 2 } else { 1 };
-        let scratch = library.scratch_words().max(1) as usize;
+        let scratch = library.scratch_words().unwrap().max(1) as usize;
         let segments = [1, 1, 1, 1];
         let passes = passes_of(library, way, Split::of(dtype, m, n, k, batch), &segments, 30).unwrap();
         let after = gpu.passes(&passes, &segments, &[encode(a), encode(b), vec![9; outs], vec![7; scratch]]);
@@ -331,7 +331,7 @@ mod tests {
         let case = Case { m: 3, n: 2, k: 20_000, batch: 1, transpose_a: false, transpose_b: false };
         let (a, b) = (small(60_000), small(40_000));
         let library = case.library(DType::F32);
-        let scratch = library.scratch_words().div_ceil(16) as u8;
+        let scratch = library.scratch_words().unwrap().div_ceil(16) as u8;
         let segments = [1, 1, 1, scratch];
         assert!(scratch > 1);
         let passes = super::passes(&library, &segments, 4).unwrap();

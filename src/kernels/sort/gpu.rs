@@ -13,7 +13,7 @@ use super::radix::{BEFORE, LEN, LINES, key_function};
 use super::{radix, tile};
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
-use crate::graph::scratch::{SORT_BLOCK, SORT_TILE};
+use crate::kernels::scratch::{SORT_BLOCK, SORT_TILE};
 use crate::kernels::library::{Library, Pass};
 use crate::kernels::wgsl::pieces::{Module, OWN_WORDS, grid_of, segments_key};
 use crate::kernels::wgsl::types::storage;
@@ -23,7 +23,7 @@ const PADDED_LOG2: usize = OWN_WORDS + 3;
 /// The passes of an argsort.
 ///
 /// # Errors
-/// `ErrorKind::Unsupported` if `sort_scratch_words` gives more than `u32::MAX`.
+/// `ErrorKind::Unsupported` if a GPU cannot count the scratch or the places of the sort (`kernels/scratch.rs`).
 pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<Vec<Pass>, Error> {
     let Library::ArgSort { dtype, before, len, after, descending } = *library else {
         panic!("LIB-1: {} is no sort", library.name());
@@ -33,7 +33,7 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
         return Ok(vec![]);
     }
     let padded = (len as u64).next_power_of_two();
-    if library.scratch_words() > u32::MAX as u64 {
+    if library.scratch_words().is_none() {
         return Err(Error::new(ErrorKind::Unsupported, format!("a sort of {lines} lines of {len} on a GPU")));
     }
     let lines = lines as u32;
@@ -170,7 +170,7 @@ mod tests {
         let gpu = gpu()?;
         let [before, len, after] = sizes;
         let library = Library::ArgSort { dtype, before, len, after, descending };
-        let scratch = vec![7; library.scratch_words() as usize];
+        let scratch = vec![7; library.scratch_words().unwrap() as usize];
         let count = (before * len * after) as usize;
         let passes = passes(&library, &[1; 3], 30).unwrap();
         Some(gpu.passes(&passes, &[1; 3], &[keys, vec![u32::MAX; count], scratch]).swap_remove(1))
@@ -301,7 +301,7 @@ mod tests {
         let keys: Vec<u32> = (0..len).map(|i| i * 7919 % 251).collect();
         let library = Library::ArgSort { dtype: DType::U8, before: 1, len, after: 1, descending: false };
         let apart = |words: &[u32]| words.chunks(1 << shift).map(<[u32]>::to_vec).collect::<Vec<_>>();
-        let scratch = vec![7; library.scratch_words() as usize];
+        let scratch = vec![7; library.scratch_words().unwrap() as usize];
         let buffers = [apart(&keys), apart(&vec![u32::MAX; len as usize]), apart(&scratch)];
         let segments = [0, 1, 2].map(|n: usize| buffers[n].len() as u8);
         let passes = passes(&library, &segments, shift).unwrap();
