@@ -14,8 +14,34 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// The index of a value that is on no tape.
-pub(crate) const UNRECORDED: u64 = u64::MAX;
+/// A value's number on its home's tape; none while the value is on no tape. Other threads may read it, so it is one
+/// atomic word.
+pub(crate) struct TapeIndex {
+    /// The number and one; zero for none.
+    word: AtomicU64,
+}
+
+impl TapeIndex {
+    fn new(index: Option<u64>) -> TapeIndex {
+        TapeIndex { word: AtomicU64::new(TapeIndex::word(index)) }
+    }
+
+    fn word(index: Option<u64>) -> u64 {
+        index.map_or(0, |index| index + 1)
+    }
+
+    /// The number, if the value is on the tape.
+    #[inline]
+    pub fn get(&self, ordering: Ordering) -> Option<u64> {
+        self.word.load(ordering).checked_sub(1)
+    }
+
+    /// The value is on the tape under this number, or on no tape. Called under the tape's lock.
+    #[inline]
+    pub fn set(&self, index: Option<u64>, ordering: Ordering) {
+        self.word.store(TapeIndex::word(index), ordering);
+    }
+}
 
 /// A lazily computed n-dimensional array, column-major, of rank 2 at least.
 ///
@@ -54,7 +80,7 @@ pub(crate) struct Value {
     /// The place in the program where it was recorded.
     pub at: Site,
     /// Its number on its home's tape; changes once, under the tape's lock.
-    pub index: AtomicU64,
+    pub index: TapeIndex,
     /// The segment of the tape in which it was recorded; changes together with `index`.
     pub segment: AtomicU64,
     /// Whether it is host data of the program, which its tape keeps alive.
@@ -88,7 +114,7 @@ pub(crate) struct Recorded {
 impl Recorded {
     /// The node's first handle.
     pub fn handle(self, home: Arc<Home>) -> Array {
-        let recorded = (self.index, self.segment);
+        let recorded = Some((self.index, self.segment));
         let Array(value, _) = Array::new(home, Ok(self.meta), None, recorded, self.source, self.op, self.at);
         Array(value, self.pin)
     }
@@ -114,7 +140,7 @@ impl Array {
         home: Arc<Home>,
         meta: Result<Meta, Error>,
         host: Option<Arc<HostBuffer>>,
-        recorded: (u64, u64),
+        recorded: Option<(u64, u64)>,
         source: bool,
         op: &'static str,
         at: &'static Location<'static>,
@@ -126,8 +152,8 @@ impl Array {
             host,
             op,
             at,
-            index: AtomicU64::new(recorded.0),
-            segment: AtomicU64::new(recorded.1),
+            index: TapeIndex::new(recorded.map(|(index, _)| index)),
+            segment: AtomicU64::new(recorded.map_or(0, |(_, segment)| segment)),
             source,
             exported: AtomicBool::new(false),
             demanded: AtomicBool::new(false),
@@ -139,14 +165,14 @@ impl Array {
     /// and the old value's end is recorded or needs no record. Otherwise returns the new value.
     pub(crate) fn take_over(&mut self, made: Recorded) -> Option<Recorded> {
         let Some(value) = Arc::get_mut(&mut self.0) else { return Some(made) };
-        if *value.index.get_mut() != UNRECORDED || value.home.id != made.session {
+        if value.index.get(Ordering::Relaxed).is_some() || value.home.id != made.session {
             return Some(made);
         }
         let Recorded { session: _, index, segment, meta, source, pin, op, at } = made;
         value.meta = Ok(meta);
         value.host = None;
         (value.op, value.at, value.source) = (op, value.home.site(at), source);
-        *value.index.get_mut() = index;
+        value.index = TapeIndex::new(Some(index));
         *value.segment.get_mut() = segment;
         *value.exported.get_mut() = false;
         *value.demanded.get_mut() = false;
@@ -157,7 +183,7 @@ impl Array {
     /// An array that carries a fault.
     pub(crate) fn faulty(home: &Arc<Home>, error: Error, op: &'static str, at: &'static Location<'static>) -> Array {
         let error = error.with_op(op).with_location(at);
-        Array::new(home.clone(), Err(error), None, (UNRECORDED, 0), false, op, at)
+        Array::new(home.clone(), Err(error), None, None, false, op, at)
     }
 
     /// A tiny value whose elements are known.
@@ -169,7 +195,7 @@ impl Array {
         at: &'static Location<'static>,
     ) -> Array {
         debug_assert_eq!((data.len(), data.dtype()), (meta.elements(), meta.dtype));
-        Array::new(home.clone(), Ok(meta), Some(data.shared()), (UNRECORDED, 0), false, op, at)
+        Array::new(home.clone(), Ok(meta), Some(data.shared()), None, false, op, at)
     }
 
     /// Dtype and shape.
@@ -239,10 +265,8 @@ impl Array {
     /// The value's id, if it is on a tape.
     #[inline]
     pub(crate) fn id(&self) -> Option<ValueId> {
-        match self.0.index.load(Ordering::Acquire) {
-            UNRECORDED => None,
-            index => Some(ValueId { session: self.0.home.id, index }),
-        }
+        let index = self.0.index.get(Ordering::Acquire)?;
+        Some(ValueId { session: self.0.home.id, index })
     }
 
     /// Whether other sessions may use the value.
@@ -260,8 +284,7 @@ impl Value {
 
 impl Drop for Value {
     fn drop(&mut self) {
-        let index = *self.index.get_mut();
-        if index != UNRECORDED {
+        if let Some(index) = self.index.get(Ordering::Relaxed) {
             let (bytes, source) = self.keeps();
             self.home.dropped(index, *self.segment.get_mut(), bytes, source);
         }

@@ -3,7 +3,7 @@
 //! In: an array, a device's name. Out: a handle of the same value, whose work runs on that device.
 //! Must hold: RECORD-4; a pin by itself moves no data, and never changes which ops are computed.
 
-use super::handle::{Array, UNRECORDED};
+use super::handle::Array;
 use super::runtime::IntoDevice;
 use crate::config::DeviceChoice;
 use crate::contract::device::DeviceInfo;
@@ -82,9 +82,9 @@ impl Array {
     /// Tells the tape of the pin of a value that is lazy and that only its own session can use.
     fn announce(&self, pin: Option<DeviceId>) {
         let v = &self.0;
-        let index = v.index.load(Ordering::Acquire);
-        let lazy = v.host.is_none() && !v.source && index != UNRECORDED && !v.exported.load(Ordering::Acquire);
-        if let (Some(device), true, Some(id)) = (pin.filter(|_| pin != self.1), lazy, self.id()) {
+        let id = self.id();
+        let lazy = v.host.is_none() && !v.source && !v.exported.load(Ordering::Acquire);
+        if let (Some(device), true, Some(id)) = (pin.filter(|_| pin != self.1), lazy, id) {
             v.home.pin(id, device);
         }
     }

@@ -11,7 +11,7 @@
 
 use super::factorials;
 use super::fold;
-use super::handle::{Array, Recorded, UNRECORDED};
+use super::handle::{Array, Recorded};
 use super::operand::{Kind, Operand};
 use super::plain;
 use super::strict;
@@ -316,9 +316,9 @@ fn resolve(
     };
     let value = ValueId { session: home.id, index };
     if own {
-        debug_assert_eq!(array.0.index.load(Ordering::Relaxed), UNRECORDED);
+        debug_assert_eq!(array.0.index.get(Ordering::Relaxed), None);
         array.0.segment.store(tape.segment, Ordering::Relaxed);
-        array.0.index.store(index, Ordering::Release);
+        array.0.index.set(Some(index), Ordering::Release);
     } else {
         temporaries.push(value);
     }

@@ -15,7 +15,7 @@
 //!   thousand programs that compute everything in host memory cost the ring nothing.
 //! - TAPE-6: recording never waits, except on a thread of the program's own, if its settings ask for that.
 
-use super::handle::{Array, UNRECORDED};
+use super::handle::Array;
 use super::link::Link;
 use super::random_key::{RandomState, default_seed};
 use super::watch::Watches;
@@ -344,9 +344,8 @@ impl Home {
         }
         // The threads that held the other handles have finished with the value.
         fence(Ordering::Acquire);
-        let index = value.index.load(Ordering::Relaxed);
-        if index != UNRECORDED {
-            value.index.store(UNRECORDED, Ordering::Relaxed);
+        if let Some(index) = value.index.get(Ordering::Relaxed) {
+            value.index.set(None, Ordering::Relaxed);
             let (bytes, source) = value.keeps();
             tape.end_value(self.id, index, value.segment.load(Ordering::Relaxed), bytes, source);
         }

@@ -19,8 +19,9 @@ pub enum Origin {
     Attribute(u32, u8),
     /// The product of the space's extents over the dimensions of a mask.
     Extents(u16),
-    /// The extent or product of extents of an operand: (operand's buffer, first dimension, one past the last).
-    Stride(u32, u8, u8),
+    /// The extent or product of extents of an operand, or of the space: (operand's buffer, or `None` for the space;
+    /// first dimension; one past the last).
+    Stride(Option<u32>, u8, u8),
     /// A constant: its bits and dtype.
     Constant(u64, DType),
     /// The place in a pack at which an operand, by its buffer's number, begins.

@@ -129,13 +129,14 @@ pub fn value_of(builder: &mut Builder, space: &Space, coordinate: Coordinate) ->
     }
 }
 
-/// The coordinates of an element of a node of `shape`; `owner` names the node whose extents divide.
+/// The coordinates of an element of a node of `shape`; `owner` names the node whose extents divide;
+/// `None` stands for the space itself.
 pub fn coordinates(
     builder: &mut Builder,
     space: &Space,
     at: &At,
     shape: &Shape,
-    owner: u32,
+    owner: Option<u32>,
 ) -> SmallVec<[Coordinate; 4]> {
     let rank = shape.rank();
     let one = |d: usize| shape.dim(d) == 1;
@@ -174,14 +175,14 @@ pub fn coordinates(
 }
 
 /// The product of a shape's extents over a run of dimensions; `None` where all are 1.
-fn stride(builder: &mut Builder, shape: &Shape, owner: u32, from: usize, to: usize) -> Option<Val> {
+fn stride(builder: &mut Builder, shape: &Shape, owner: Option<u32>, from: usize, to: usize) -> Option<Val> {
     let trivial = (from..to).all(|d| shape.dim(d) == 1);
     let product: u64 = (from..to).map(|d| shape.dim(d) as u64).product();
     (!trivial).then(|| builder.number(Origin::Stride(owner, from as u8, to as u8), product as u32))
 }
 
-/// The linear index of an element of a node of `shape`.
-pub fn linear(builder: &mut Builder, space: &Space, at: &At, shape: &Shape, owner: u32) -> Val {
+/// The linear index of an element of a node of `shape`, with `owner` as in [`coordinates`].
+pub fn linear(builder: &mut Builder, space: &Space, at: &At, shape: &Shape, owner: Option<u32>) -> Val {
     let own: SmallVec<[Coordinate; 4]>;
     let list = match at {
         At::Linear(val) => return *val,
@@ -197,14 +198,14 @@ pub fn linear(builder: &mut Builder, space: &Space, at: &At, shape: &Shape, owne
             own = (0..space.shape.rank())
                 .map(|d| if space.shape.dim(d) == 1 { Coordinate::Zero } else { Coordinate::Space(d as u8) })
                 .collect();
-            return sum(builder, space, &own, &space.shape.clone(), u32::MAX);
+            return sum(builder, space, &own, &space.shape.clone(), None);
         }
         At::Coordinates(list) => list,
     };
     sum(builder, space, list, shape, owner)
 }
 
-fn sum(builder: &mut Builder, space: &Space, list: &[Coordinate], shape: &Shape, owner: u32) -> Val {
+fn sum(builder: &mut Builder, space: &Space, list: &[Coordinate], shape: &Shape, owner: Option<u32>) -> Val {
     let mut total: Option<Val> = None;
     let mut fastest: Option<(usize, usize)> = None;
     let mut d = 0;

@@ -180,12 +180,12 @@ impl Lowering<'_, '_> {
             let index = match (phase, self.space.fold) {
                 (Phase::Element, Fold::Reduce(_) | Fold::Scan { .. }) => {
                     let shape = self.space.shape.clone();
-                    Some(linear(&mut self.builder, &self.space, &At::Flat, &shape, u32::MAX))
+                    Some(linear(&mut self.builder, &self.space, &At::Flat, &shape, None))
                 }
                 // The value is one number for the whole line, but the root has an element for each element of the line: the
                 // store needs the index of the element.
                 (Phase::Element, Fold::Line(_)) if self.builder.level_of(value) != Level::Element => {
-                    Some(linear(&mut self.builder, &self.space, &At::Flat, &self.space.shape.clone(), u32::MAX))
+                    Some(linear(&mut self.builder, &self.space, &At::Flat, &self.space.shape.clone(), None))
                 }
                 _ => None,
             };
@@ -247,7 +247,7 @@ impl Lowering<'_, '_> {
         let (index, run) = if meta.shape.is_scalar() {
             (self.builder.zero(), Run::Same)
         } else {
-            let index = linear(&mut self.builder, &self.space, at, &meta.shape, owner);
+            let index = linear(&mut self.builder, &self.space, at, &meta.shape, Some(owner));
             let run = match at {
                 At::Flat => Run::Flat,
                 _ if self.builder.level_of(index) != Level::Element => Run::Same,
@@ -304,7 +304,7 @@ impl Lowering<'_, '_> {
         let index = match meta.shape.is_scalar() {
             true => first,
             false => {
-                let index = linear(&mut self.builder, &self.space, at, &meta.shape, owner);
+                let index = linear(&mut self.builder, &self.space, at, &meta.shape, Some(owner));
                 self.builder.index(IndexOp::Add, first, index)
             }
         };
@@ -357,14 +357,14 @@ impl Lowering<'_, '_> {
             Op::Iota => self.iota(n, at, guard),
             Op::Linspace => self.linspace(n, at, guard),
             Op::Eye => {
-                let list = coordinates(&mut self.builder, &self.space, at, &node.meta.shape, n);
+                let list = coordinates(&mut self.builder, &self.space, at, &node.meta.shape, Some(n));
                 let (row, column) = (self.coordinate(list[0]), self.coordinate(list[1]));
                 let on = self.builder.compare(IndexCompare::Equal, row, column);
                 self.builder.cast(on, dtype)
             }
             Op::Random { dist, key } => {
                 let first = self.builder.random_key(n, *key);
-                let element = linear(&mut self.builder, &self.space, at, &node.meta.shape, n);
+                let element = linear(&mut self.builder, &self.space, at, &node.meta.shape, Some(n));
                 let params = (0..node.args.len()).map(|slot| self.expanded(n, slot, at, guard)).collect();
                 let run = if *at == At::Flat { Run::Flat } else { Run::Any };
                 self.builder.inst(InstOp::Random { dist: *dist, key: first, element, run, params }, dtype)
@@ -378,7 +378,7 @@ impl Lowering<'_, '_> {
             Op::Take { dim } => self.take(n, *dim, at, guard),
             Op::TakeAlong { dim } => {
                 let index = self.arg(n, 1, at, guard);
-                let mut list = coordinates(&mut self.builder, &self.space, at, &node.meta.shape, n);
+                let mut list = coordinates(&mut self.builder, &self.space, at, &node.meta.shape, Some(n));
                 let dim = *dim as usize;
                 let extent = work.arg_shape(node.args[0]).dim(dim);
                 // The result lacks this dimension if the index has one element along it.
@@ -447,15 +447,15 @@ impl Lowering<'_, '_> {
         if *own == theirs || matches!(arg, RegionArg::Scalar(_)) {
             return self.arg(n, slot, at, guard);
         }
-        let place = self.broadcast(at, own, &theirs, n);
+        let place = self.broadcast(at, own, &theirs, Some(n));
         self.arg(n, slot, &place, guard)
     }
 
-    fn broadcast(&mut self, at: &At, own: &Shape, theirs: &Shape, n: u32) -> At {
+    fn broadcast(&mut self, at: &At, own: &Shape, theirs: &Shape, owner: Option<u32>) -> At {
         if theirs.is_scalar() {
             return At::Linear(self.builder.zero());
         }
-        let list = coordinates(&mut self.builder, &self.space, at, own, n);
+        let list = coordinates(&mut self.builder, &self.space, at, own, owner);
         At::Coordinates(
             (0..theirs.rank()).map(|d| if theirs.dim(d) == 1 { Coordinate::Zero } else { list[d] }).collect(),
         )

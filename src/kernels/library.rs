@@ -11,8 +11,7 @@
 use crate::error::Error;
 use crate::graph::{DType, Fourier, LibraryOp, LinearOp};
 #[cfg(feature = "gpu")]
-#[cfg(feature = "gpu")]
-use crate::kernels::{linear, scatter, sort};
+use crate::kernels::{fft, linear, matmul, scatter, sort};
 
 /// A library kernel with its sizes.
 #[derive(Clone, Debug, PartialEq)]

@@ -22,14 +22,14 @@ impl State {
         wanted: impl Fn(ValueId, &Live) -> bool,
     ) -> Vec<Region> {
         // The last group that reads each value, for `dies`.
-        let mut last_of_node: SmallVec<[u32; 32]> = smallvec![u32::MAX; cut.nodes.len()];
-        let mut last_of_input: SmallVec<[u32; 16]> = smallvec![u32::MAX; cut.inputs.len()];
+        let mut last_of_node: SmallVec<[Option<u32>; 32]> = smallvec![None; cut.nodes.len()];
+        let mut last_of_input: SmallVec<[Option<u32>; 16]> = smallvec![None; cut.inputs.len()];
         for (number, group) in cut.groups.iter().enumerate() {
             for &position in &group.nodes {
                 for dep in &cut.nodes[position as usize].deps {
                     match *dep {
-                        Dep::Node(p) => last_of_node[p as usize] = number as u32,
-                        Dep::Input(i) => last_of_input[i as usize] = number as u32,
+                        Dep::Node(p) => last_of_node[p as usize] = Some(number as u32),
+                        Dep::Input(i) => last_of_input[i as usize] = Some(number as u32),
                     }
                 }
             }
@@ -37,7 +37,7 @@ impl State {
         let dies = |dep: Dep, number: u32| match dep {
             Dep::Node(p) => {
                 let node = &cut.nodes[p as usize];
-                last_of_node[p as usize] == number && node.remaining == 0 && !self.graph[node.at].held
+                last_of_node[p as usize] == Some(number) && node.remaining == 0 && !self.graph[node.at].held
             }
             Dep::Input(i) => {
                 let input = &cut.inputs[i as usize];
@@ -45,7 +45,7 @@ impl State {
                 // An input cannot die in this region if residency was told of its end, or another region will announce
                 // it; nor if regions of other sessions, or regions that may run late, read it, too: then no reader is
                 // known to be the last.
-                last_of_input[i as usize] == number
+                last_of_input[i as usize] == Some(number)
                     && input.remaining == 0
                     && !live.held
                     && self.ends.is_untold(live.node.value)
@@ -66,13 +66,13 @@ impl State {
 /// Maps positions in the cut to arguments of the region that is being built. An entry counts only if its first field is
 /// the number of the current group. All groups share one table, because a cut may have thousands of groups.
 struct Places {
-    of_node: SmallVec<[(u32, RegionArg); 64]>,
-    of_input: SmallVec<[(u32, RegionArg); 16]>,
+    of_node: SmallVec<[(Option<u32>, RegionArg); 64]>,
+    of_input: SmallVec<[(Option<u32>, RegionArg); 16]>,
 }
 
 impl Places {
     fn of(cut: &Cut) -> Places {
-        let none = (u32::MAX, RegionArg::Input(0));
+        let none = (None, RegionArg::Input(0));
         Places { of_node: smallvec![none; cut.nodes.len()], of_input: smallvec![none; cut.inputs.len()] }
     }
 }
@@ -111,9 +111,9 @@ impl GroupBuilder<'_> {
                     Dep::Input(i) => (self.cut.inputs[i as usize].at, &mut places.of_input[i as usize]),
                 };
                 let from = &graph[at];
-                if place.0 != self.number {
+                if place.0 != Some(self.number) {
                     inputs.push(input_of(from, dies(dep, self.number), preview));
-                    *place = (self.number, RegionArg::Input(inputs.len() as u32 - 1));
+                    *place = (Some(self.number), RegionArg::Input(inputs.len() as u32 - 1));
                 }
                 arguments.insert(from.node.value, place.1);
             }
@@ -127,7 +127,7 @@ impl GroupBuilder<'_> {
                 })
                 .collect();
             let value = live.node.value;
-            places.of_node[position as usize] = (self.number, RegionArg::Node(index as u32));
+            places.of_node[position as usize] = (Some(self.number), RegionArg::Node(index as u32));
             let output = matches!(node.fate, Fate::Output);
             if output && wanted(value, live) {
                 readbacks.push(value);
@@ -163,7 +163,7 @@ impl GroupBuilder<'_> {
         let first = places().next().expect("SCHED-10: a group has a node");
         Placement {
             reason: elsewhere.unwrap_or(first.reason),
-            estimates_us: self.cut.estimates.get(first.component as usize).cloned().unwrap_or_default(),
+            estimates_us: first.component.and_then(|n| self.cut.estimates.get(n as usize)).cloned().unwrap_or_default(),
         }
     }
 }

@@ -56,8 +56,8 @@ pub(super) struct CutNode {
     pub fate: Fate,
     /// Where it runs, and why.
     pub place: Where,
-    /// Which of [`Cut::groups`] holds it.
-    pub group: u32,
+    /// Which of [`Cut::groups`] holds it, if it runs.
+    pub group: Option<u32>,
     /// A demand (a gather or an eval) or a limit asks for it.
     pub root: bool,
     /// Lazy users and handles that remain after the cut; filled by [`Cut::decide_fates`].
@@ -190,7 +190,7 @@ impl State {
                 deps: SmallVec::new(),
                 fate: Fate::Gone,
                 place: Where::default(),
-                group: u32::MAX,
+                group: None,
                 // A gather of it may belong to another segment, which waits for a device.
                 root: number < roots_end || !self.graph[at].gathers.is_empty(),
                 remaining: self.graph[at].users,
@@ -302,7 +302,7 @@ impl State {
                     };
                     for (nodes, turns) in regions {
                         for &position in &nodes {
-                            cut.nodes[position as usize].group = groups.len() as u32;
+                            cut.nodes[position as usize].group = Some(groups.len() as u32);
                         }
                         groups.push(Group { device, nodes, why: CutReason::RegionLimit, turns, is_block });
                     }
@@ -315,7 +315,7 @@ impl State {
         for node in cut.nodes.iter().filter(|n| n.runs()) {
             for dep in &node.deps {
                 if let Dep::Node(p) = *dep {
-                    let from = cut.nodes[p as usize].group as usize;
+                    let from = cut.nodes[p as usize].region();
                     if groups[from].device != node.place.device {
                         groups[from].why = CutReason::DeviceChange;
                     }
@@ -509,6 +509,11 @@ impl Cut {
 }
 
 impl CutNode {
+    /// The group, and so the region, of a node that runs: a position in [`Cut::groups`].
+    pub(super) fn region(&self) -> usize {
+        self.group.expect("SCHED-10: each node that runs is in a group") as usize
+    }
+
     /// Whether the cut computes it.
     pub(super) fn runs(&self) -> bool {
         !matches!(self.fate, Fate::Failed(_) | Fate::Untouched)

@@ -358,7 +358,7 @@ impl State {
         for node in cut.nodes.iter().rev() {
             let value = self.graph[node.at].node.value;
             if node.runs() {
-                credits[node.group as usize] += 1;
+                credits[node.region()] += 1;
                 // A node of an earlier segment, or one that a cut has computed before, has no recording credit left:
                 // its session is charged once more.
                 match self.graph.credit_taken(node.at, occasion.segment) {
@@ -371,7 +371,7 @@ impl State {
             }
             match &node.fate {
                 Fate::Output => {
-                    let id = ids[node.group as usize];
+                    let id = ids[node.region()];
                     self.graph.cut_into(node.at, id, node.place.device);
                     touched.push(node.at);
                     made.push(node.at);
@@ -379,7 +379,7 @@ impl State {
                 }
                 Fate::Passes => {
                     self.graph.passed(node.at, node.passing_cost);
-                    self.log.note(value, What::Passed(ids[node.group as usize]));
+                    self.log.note(value, What::Passed(ids[node.region()]));
                 }
                 Fate::Gone => {
                     self.graph.detach(node.at);

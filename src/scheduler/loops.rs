@@ -109,16 +109,13 @@ impl State {
         // Positions in a portion ascend; what lies before its first one is from outside.
         let begin = portion.first().map_or(0, |&position| position as usize);
         let end = portion.last().map_or(0, |&position| position as usize + 1);
-        let mut places = vec![usize::MAX; end - begin];
+        let mut places = vec![None; end - begin];
         let mut kinds: FxHashMap<Kind, u32> = FxHashMap::default();
         let mut all: Vec<Candidate<'a>> = Vec::with_capacity(portion.len());
         let mut users: Vec<(u32, usize)> = vec![(0, 0); portion.len()];
         for (number, &position) in portion.iter().enumerate() {
-            places[position as usize - begin] = number;
-            let place_of = |p: u32| {
-                let place = places.get((p as usize).wrapping_sub(begin));
-                place.copied().filter(|&place| place != usize::MAX)
-            };
+            places[position as usize - begin] = Some(number);
+            let place_of = |p: u32| places.get((p as usize).checked_sub(begin)?).copied().flatten();
             let from = &cut.nodes[position as usize];
             let node = &self.graph[from.at].node;
             let mut args = SmallVec::new();

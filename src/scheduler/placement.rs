@@ -85,17 +85,14 @@ pub(super) struct Where {
     pub reason: &'static str,
     /// Why it does not run on the device that the program asked for.
     pub elsewhere: Option<&'static str>,
-    /// Its component of the cut: nodes that are connected by edges within the cut. [`PINNED`] for a node whose device
-    /// the program chose.
-    pub component: u32,
+    /// Its component of the cut: nodes that are connected by edges within the cut. `None` for a node whose device the
+    /// program chose.
+    pub component: Option<u32>,
 }
-
-/// The component number of nodes whose device the program chose.
-const PINNED: u32 = u32::MAX;
 
 impl Default for Where {
     fn default() -> Where {
-        Where { device: DeviceId::HOST, reason: "asked for", elsewhere: None, component: 0 }
+        Where { device: DeviceId::HOST, reason: "asked for", elsewhere: None, component: Some(0) }
     }
 }
 
@@ -180,12 +177,12 @@ impl State {
         match self.choice {
             DeviceChoice::Host => {}
             DeviceChoice::Gpu(_) if self.opening.is_promised() => {
-                cut.needs_device |= cut.nodes.iter().any(|n| n.place.component != PINNED && n.runs());
+                cut.needs_device |= cut.nodes.iter().any(|n| n.place.component.is_some() && n.runs());
             }
             DeviceChoice::Gpu(_) => match self.fleet.beside_fallback() {
                 Some(gpu) if self.fleet.is_open(gpu.id) => self.put_all(cut, |_| (gpu.id, "asked for"), true),
                 _ => {
-                    for node in cut.nodes.iter_mut().filter(|n| n.place.component != PINNED) {
+                    for node in cut.nodes.iter_mut().filter(|n| n.place.component.is_some()) {
                         node.place.elsewhere = Some("the GPU that was asked for is gone");
                     }
                 }
@@ -211,7 +208,7 @@ impl State {
                     pins[p as usize] = pins[p as usize].max(Some(device));
                 }
             }
-            cut.nodes[position].place.component = PINNED;
+            cut.nodes[position].place.component = None;
             if self.opening.promises(device) {
                 cut.needs_device = true;
             } else if self.fleet.is_open(device) {
@@ -226,8 +223,7 @@ impl State {
     /// the host otherwise.
     fn put_all(&self, cut: &mut Cut, choice: impl Fn(u32) -> (DeviceId, &'static str), asked: bool) {
         for position in 0..cut.nodes.len() {
-            let component = cut.nodes[position].place.component;
-            if component != PINNED {
+            if let Some(component) = cut.nodes[position].place.component {
                 let (device, reason) = choice(component);
                 self.put(cut, position, device, reason, asked);
             }
@@ -301,15 +297,17 @@ impl State {
         if candidates.len() < 2 && !self.opening.is_promised() {
             let failed = self.opening.has_failed();
             let reason = if failed { "the GPU could not be opened" } else { "the only device" };
-            for node in cut.nodes.iter_mut().filter(|n| n.place.component != PINNED) {
+            for node in cut.nodes.iter_mut().filter(|n| n.place.component.is_some()) {
                 node.place.reason = reason;
             }
             return;
         }
         let components = find_components(cut);
         let mut members: Vec<Vec<u32>> = vec![Vec::new(); components];
-        for (position, node) in cut.nodes.iter().enumerate().filter(|(_, n)| n.place.component != PINNED) {
-            members[node.place.component as usize].push(position as u32);
+        for (position, node) in cut.nodes.iter().enumerate() {
+            if let Some(component) = node.place.component {
+                members[component as usize].push(position as u32);
+            }
         }
         let mut choices: Vec<(DeviceId, &'static str)> = Vec::with_capacity(components);
         for nodes in &members {
@@ -413,7 +411,7 @@ impl State {
             most = most.max(part);
             let at = match dep {
                 Dep::Input(i) => cut.inputs[i as usize].at,
-                Dep::Node(p) if cut.nodes[p as usize].place.component == PINNED => cut.nodes[p as usize].at,
+                Dep::Node(p) if cut.nodes[p as usize].place.component.is_none() => cut.nodes[p as usize].at,
                 Dep::Node(_) => continue,
             };
             let so_far = reading.elements.entry(at).or_insert_with(|| {
@@ -502,7 +500,7 @@ fn readback_us(bytes: f64, from: &DeviceInfo) -> f64 {
 /// nodes.
 fn find_components(cut: &mut Cut) -> usize {
     let mut sets = petgraph::unionfind::UnionFind::<u32>::new(cut.nodes.len());
-    let pinned = |cut: &Cut, position: usize| cut.nodes[position].place.component == PINNED;
+    let pinned = |cut: &Cut, position: usize| cut.nodes[position].place.component.is_none();
     for (position, node) in cut.nodes.iter().enumerate().filter(|(position, _)| !pinned(cut, *position)) {
         for dep in &node.deps {
             if let Dep::Node(p) = *dep
@@ -513,9 +511,9 @@ fn find_components(cut: &mut Cut) -> usize {
         }
     }
     let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
-    for (position, node) in cut.nodes.iter_mut().enumerate().filter(|(_, n)| n.place.component != PINNED) {
+    for (position, node) in cut.nodes.iter_mut().enumerate().filter(|(_, n)| n.place.component.is_some()) {
         let fresh = numbers.len() as u32;
-        node.place.component = *numbers.entry(sets.find_mut(position as u32)).or_insert(fresh);
+        node.place.component = Some(*numbers.entry(sets.find_mut(position as u32)).or_insert(fresh));
     }
     numbers.len()
 }

@@ -41,7 +41,7 @@ impl Lowering<'_, '_> {
             }
             Some(dim) => {
                 let dim = dim as usize;
-                let mut list = coordinates(&mut self.builder, &self.space, at, &node.meta.shape, n);
+                let mut list = coordinates(&mut self.builder, &self.space, at, &node.meta.shape, Some(n));
                 list.resize(list.len().max(dim + 1), Coordinate::Zero);
                 let own = self.coordinate(list[dim]);
                 let index = self.arg(n, 1, &At::Linear(own), guard);
@@ -58,7 +58,7 @@ impl Lowering<'_, '_> {
         if dims.iter().any(|d| d.len == 0) {
             return base;
         }
-        let list = coordinates(&mut self.builder, &self.space, at, &node.meta.shape, n);
+        let list = coordinates(&mut self.builder, &self.space, at, &node.meta.shape, Some(n));
         let theirs = work.arg_shape(node.args[1]);
         let mut inside: Option<Val> = None;
         let mut place: SmallVec<[Coordinate; 4]> = SmallVec::new();
@@ -122,7 +122,7 @@ impl Lowering<'_, '_> {
         let Op::AssignSlice(dims) = &node.op else { unreachable!("FUSE-5: only slices are patched") };
         let space = self.space.shape.clone();
         let theirs = work.arg_shape(node.args[1]);
-        let place = if theirs == space { At::Flat } else { self.broadcast(&At::Flat, &space, &theirs, u32::MAX) };
+        let place = if theirs == space { At::Flat } else { self.broadcast(&At::Flat, &space, &theirs, None) };
         let value = self.arg(n, 1, &place, None);
         let mut list: SmallVec<[Coordinate; 4]> = SmallVec::new();
         for (d, dim) in dims.iter().enumerate() {
@@ -130,7 +130,7 @@ impl Lowering<'_, '_> {
             list.push(self.sliced(n, d, Some(*dim), node.meta.shape.dim(d), own));
         }
         let shape = node.meta.shape.clone();
-        let index = linear(&mut self.builder, &self.space, &At::Coordinates(list), &shape, n);
+        let index = linear(&mut self.builder, &self.space, &At::Coordinates(list), &shape, Some(n));
         let operand = self.operand(Source::Node(n), &node.meta.clone());
         // Elements that are not overwritten keep their contents.
         self.operands[operand as usize].access = Access::ReadWrite;
@@ -146,7 +146,7 @@ impl Lowering<'_, '_> {
         let one = self.builder.constant(Scalar::U32(1));
         let rank = self.builder.index(IndexOp::Sub, count, one);
         let shape = self.space.shape.clone();
-        let own = linear(&mut self.builder, &self.space, &At::Flat, &shape, u32::MAX);
+        let own = linear(&mut self.builder, &self.space, &At::Flat, &shape, None);
         let meta = self.work.nodes[n as usize].meta.clone();
         let operand = self.operand(Source::Node(n), &meta);
         self.operands[operand as usize].access = Access::Write;

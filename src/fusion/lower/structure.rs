@@ -17,7 +17,7 @@ impl Lowering<'_, '_> {
     pub(super) fn iota(&mut self, n: u32, at: &At, guard: Option<Val>) -> Val {
         let node = &self.work.nodes[n as usize];
         let (dtype, shape) = (node.meta.dtype, node.meta.shape.clone());
-        let element = linear(&mut self.builder, &self.space, at, &shape, n);
+        let element = linear(&mut self.builder, &self.space, at, &shape, Some(n));
         let element = self.builder.cast(element, dtype);
         let (first, step) = (self.arg(n, 0, at, guard), self.arg(n, 1, at, guard));
         let distance = self.builder.apply(ElementOp::Mul, &[element, step], dtype);
@@ -28,7 +28,7 @@ impl Lowering<'_, '_> {
         let node = &self.work.nodes[n as usize];
         let (dtype, shape) = (node.meta.dtype, node.meta.shape.clone());
         let points = shape.elements();
-        let element = linear(&mut self.builder, &self.space, at, &shape, n);
+        let element = linear(&mut self.builder, &self.space, at, &shape, Some(n));
         let (first, last) = (self.arg(n, 0, at, guard), self.arg(n, 1, at, guard));
         let number = |arg: RegionArg| match arg {
             RegionArg::Scalar(s) => s.as_f64(),
@@ -57,15 +57,15 @@ impl Lowering<'_, '_> {
         if matches!(view, View::Reshape) {
             let place = match at {
                 At::Flat | At::Linear(_) => at.clone(),
-                At::Outer | At::Coordinates(_) => At::Linear(linear(&mut self.builder, &self.space, at, shape, n)),
+                At::Outer | At::Coordinates(_) => At::Linear(linear(&mut self.builder, &self.space, at, shape, Some(n))),
             };
             return self.arg(n, 0, &place, guard);
         }
         if matches!(view, View::Broadcast) {
-            let place = self.broadcast(at, shape, &from, n);
+            let place = self.broadcast(at, shape, &from, Some(n));
             return self.arg(n, 0, &place, guard);
         }
-        let list = coordinates(&mut self.builder, &self.space, at, shape, n);
+        let list = coordinates(&mut self.builder, &self.space, at, shape, Some(n));
         let get = |d: usize| list.get(d).copied().unwrap_or(Coordinate::Zero);
         let mut place: SmallVec<[Coordinate; 4]> = smallvec![Coordinate::Zero; from.rank()];
         match view {
@@ -186,7 +186,7 @@ impl Lowering<'_, '_> {
         let work = self.work;
         let node = &work.nodes[n as usize];
         let dtype = node.meta.dtype;
-        let list = coordinates(&mut self.builder, &self.space, at, &node.meta.shape, n);
+        let list = coordinates(&mut self.builder, &self.space, at, &node.meta.shape, Some(n));
         let own = list.get(dim).copied().unwrap_or(Coordinate::Zero);
         let own = self.coordinate(own);
         let mut result: Option<Val> = None;
@@ -221,7 +221,7 @@ impl Lowering<'_, '_> {
     pub(super) fn triangle(&mut self, n: u32, upper: bool, diagonal: i64, at: &At, guard: Option<Val>) -> Val {
         let node = &self.work.nodes[n as usize];
         let (dtype, shape) = (node.meta.dtype, node.meta.shape.clone());
-        let list = coordinates(&mut self.builder, &self.space, at, &shape, n);
+        let list = coordinates(&mut self.builder, &self.space, at, &shape, Some(n));
         let (row, column) = (self.coordinate(list[0]), self.coordinate(list[1]));
         // A diagonal outside of the matrix keeps or drops all elements. Clamping it does not change that, and keeps the
         // arithmetic in range.
@@ -241,7 +241,7 @@ impl Lowering<'_, '_> {
     pub(super) fn make_diagonal(&mut self, n: u32, k: i64, at: &At, guard: Option<Val>) -> Val {
         let node = &self.work.nodes[n as usize];
         let (dtype, shape) = (node.meta.dtype, node.meta.shape.clone());
-        let list = coordinates(&mut self.builder, &self.space, at, &shape, n);
+        let list = coordinates(&mut self.builder, &self.space, at, &shape, Some(n));
         let (row, column) = (self.coordinate(list[0]), self.coordinate(list[1]));
         let offset = self.builder.number(Origin::Attribute(n, 0), k as i32 as u32);
         let own = self.builder.index(IndexOp::Add, row, offset);
