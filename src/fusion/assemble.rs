@@ -64,7 +64,9 @@ pub fn assemble_loop(
 ) -> Option<Plan> {
     let mut assembly = Assembly::new(work, grouping, device, kernels);
     assembly.turns = Some(region);
-    assembly.generated(0).then(|| assembly.plan(false))
+    let plan = assembly.generated(0).then(|| assembly.plan(false))?;
+    // One turn has its carried values among its inputs; the plan has those of the whole loop.
+    Some(Plan { inputs: region.inputs.iter().map(PlanInput::from).collect(), ..plan })
 }
 
 impl<'a, 'r> Assembly<'a, 'r> {

@@ -25,7 +25,9 @@
 //! (the nodes that a kernel computes, and its reads), [`anchors`] (nodes that always get a buffer), [`budget`] (limits
 //! on a kernel) and [`grouping`] (clusters).
 //!
-//! A region that is a loop (`Region::turns`) has a plan of one kernel, which [`roll`] makes of one turn.
+//! A region that is a loop (`Region::turns`), or a block (`Region::is_block`), is one kernel if it can be. Its list is
+//! shorter: [`form`], the grouping with one cluster ([`single`]) of what [`roll`] or [`block`] names, [`assemble`],
+//! [`join`] and [`fits`].
 //!
 //! `cut` to `pack` depend on structure, and on what the device binds, and are cached by the region's relative form
 //! ([`key`], [`caches`]); lowering collects the parameters (sizes, scalars, seeds), and the kernel it yields is

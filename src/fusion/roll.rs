@@ -1,47 +1,30 @@
-//! Plans a region that is a loop as one kernel with a loop.
+//! Makes a region that is a loop one kernel with a loop.
 //!
-//! In: a region of several turns (REGION-4). Out: its plan: the kernel of one turn, lowered as any other, with a row of
-//! parameters for each turn. Must hold: FUSE-9: the kernel depends on the body alone: neither on the number of turns nor on
+//! In: a region of several turns (REGION-4). Out: one turn as a region, which is lowered as any other; then its kernel
+//! as a loop, with a row of parameters for each turn. Must hold: FUSE-9: the kernel depends on the body alone: neither on the number of turns nor on
 //! the numbers; on the host, its results are those of the turns computed one after the other, bit for bit.
 
-use super::assemble::assemble_loop;
-use super::caches::KernelCache;
-use super::form::{RegionGraph, form};
+use super::form::RegionGraph;
 use super::grouping::Cluster;
 use super::lower::Lowered;
 use super::repeat::{is_blind, put_number};
-use super::single::{grouping, is_inline};
 use super::source::Source;
-use super::verify;
-use crate::contract::device::DeviceInfo;
-use crate::contract::plan::{Number, NumberOf, Plan, PlanInput};
+use crate::contract::plan::{Number, NumberOf};
 use crate::contract::region::{Region, RegionArg, RegionNode};
 use crate::kernels::ir::{Carry, HEADER_WORDS, InstOp, Kernel, Level, Rolled, Run, Val};
 use smallvec::SmallVec;
 
-/// The assembled plan of a region of several turns; `None` if its body cannot be such a kernel.
-pub fn plan(region: &Region, device: &DeviceInfo, kernels: &mut KernelCache) -> Option<Plan> {
-    let body = Body::of(region)?;
-    let work = form(&body.turn);
-    if !is_inline(&work) {
-        return None;
-    }
-    verify::work(&work);
-    let mut plan = assemble_loop(&work, &grouping(&work, &body.carries)?, device, kernels, region)?;
-    plan.inputs = region.inputs.iter().map(PlanInput::from).collect();
-    Some(plan)
-}
-
 /// One turn of a loop, as a region: the last one, which has the outputs. Its first inputs are the values that are
 /// carried from the turn before; they are bound to the initial values of the loop.
-struct Body {
-    turn: Region,
+pub(super) struct Body {
+    pub turn: Region,
     /// The nodes that the next turn reads, in the order of those inputs.
-    carries: Vec<u32>,
+    pub carries: Vec<u32>,
 }
 
 impl Body {
-    fn of(region: &Region) -> Option<Body> {
+    /// The body of a region of several turns; `None` if the turns are not alike, or carry nothing.
+    pub fn of(region: &Region) -> Option<Body> {
         let turns = region.turns as usize;
         let period = region.nodes.len() / turns;
         let last = region.nodes.len() - period;

@@ -9,13 +9,16 @@ use crate::contract::region::RegionArg;
 use smallvec::smallvec;
 
 /// Whether each node of the region is one working node, and any kernel can compute it.
-pub fn is_inline(work: &RegionGraph<'_>) -> bool {
+fn is_inline(work: &RegionGraph<'_>) -> bool {
     work.nodes.len() == work.region.nodes.len() && work.nodes.iter().all(|node| node.class == Class::Inline)
 }
 
-/// The grouping with one kernel, which computes every node and writes `roots`, ascending. `None` if there is no root, or
-/// roots have several shapes.
-pub fn grouping(work: &RegionGraph<'_>, roots: &[u32]) -> Option<Grouping> {
+/// The grouping with one kernel, which computes every node and writes `roots`, ascending. `None` if a node cannot be
+/// computed in such a kernel, there is no root, or roots have several shapes.
+pub fn single(work: &RegionGraph<'_>, roots: &[u32]) -> Option<Grouping> {
+    if !is_inline(work) {
+        return None;
+    }
     let (nodes, inputs) = (work.nodes.len(), work.region.inputs.len());
     let shape_of = |&n: &u32| &work.nodes[n as usize].meta.shape;
     let shape = shape_of(roots.first()?);

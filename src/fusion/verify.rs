@@ -39,6 +39,26 @@ pub fn work(work: &RegionGraph<'_>) {
     }
 }
 
+/// Only reductions have lines that a workgroup holds.
+pub fn lines(work: &RegionGraph<'_>) {
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    for (index, node) in work.nodes.iter().enumerate() {
+        assert!(node.lines_held == 0 || node.class == Class::Reduce, "node {index} holds lines, and reduces none");
+    }
+}
+
+/// Nodes that are written to memory in another round are not written yet: each round has fewer to share.
+pub fn shared(written: &[bool], more: &[u32]) {
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    for &n in more {
+        assert!(!written[n as usize], "FUSE-1: node {n} is shared, and has a buffer already");
+    }
+}
+
 /// Outputs, and nodes that no kernel can compute inline, are written to memory.
 pub fn cuts(work: &RegionGraph<'_>, cuts: &Cuts) {
     if !cfg!(debug_assertions) {
@@ -135,6 +155,19 @@ pub fn steps(plan: &Plan) {
                     assert_eq!(kernel.operands.len(), launch.uses.len(), "PLAN-3");
                 }
             }
+        }
+    }
+}
+
+/// Each step that uses a buffer lies within the buffer's life.
+pub fn lives(plan: &Plan) {
+    if !cfg!(debug_assertions) {
+        return;
+    }
+    for (s, step) in plan.steps.iter().enumerate() {
+        for buffer in step.buffers() {
+            let (first, last) = plan.buffers[buffer as usize].live;
+            assert!((first..=last).contains(&(s as u32)), "step {s} uses buffer {buffer} outside of its life");
         }
     }
 }
