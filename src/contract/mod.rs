@@ -16,9 +16,9 @@
 //!   it keeps emptied chunks of tapes for their next use, since sessions fill them and the scheduler empties them.
 //! - Nothing here imports an actor, nor anything that imports one (ARCHITECTURE.md, "Who may import whom"). Kernels and
 //!   the graph's types lie below it.
-//! - A message in the past tense is a fact (an event), one in the imperative is an instruction. An event is sent by the
-//!   actor that observed the fact, an instruction by the one actor that decides.
-//! - The invariants of a contract have names and are listed in the header of its file: REGION-1 to REGION-4 (`region`),
+//! - A message in the past tense is a fact, one in the imperative is an instruction. A fact is sent by the actor that
+//!   observed it, an instruction by the one actor that decides.
+//! - The invariants of a contract have names and are listed in the header of its file: REGION-1 to REGION-5 (`region`),
 //!   PLAN-1 to PLAN-4 (`plan`), BRIEF-1 (`brief`), RECORDS-1 (`records`), DEV-1 (`device`). The writer keeps it, and
 //!   the reader relies on it.
 

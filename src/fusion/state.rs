@@ -1,6 +1,6 @@
 //! The fusion actor's state: the plan cache, and plans that wait for their pipelines.
 //!
-//! In: [`FusionEvent`]s. Out: [`FusionInstruction`]s. Touches no channel, clock, thread or GPU.
+//! In: [`FusionEvent`]s. Out: [`FusionOutput`]s. Touches no channel, clock, thread or GPU.
 //! Must hold: FUSE-4.
 
 use super::caches::Caches;
@@ -9,7 +9,7 @@ use super::explained::Explained;
 use super::passes::plan;
 use super::repeat::Repeats;
 use crate::contract::device::DeviceInfo;
-use crate::contract::messages::fusion::{FusionEvent, FusionInstruction};
+use crate::contract::messages::fusion::{FusionEvent, FusionOutput};
 use crate::contract::plan::{Plan, Program, Step};
 use crate::contract::region::Region;
 use crate::error::{Error, ErrorKind, panic_words};
@@ -74,7 +74,7 @@ impl State {
     }
 
     /// Takes in one event.
-    pub fn handle(&mut self, event: FusionEvent, out: &mut Vec<FusionInstruction>) {
+    pub fn handle(&mut self, event: FusionEvent, out: &mut Vec<FusionOutput>) {
         match event {
             FusionEvent::RegionCut(region) => self.region_cut(&region, out),
             FusionEvent::ExplainAsked { gather, regions, notes } => {
@@ -98,7 +98,7 @@ impl State {
                     text.push_str(&note);
                     text.push('\n');
                 }
-                out.push(FusionInstruction::Explained { gather, text });
+                out.push(FusionOutput::Explained { gather, text });
             }
             FusionEvent::DeviceOpened(device) => self.devices.push(device),
             FusionEvent::PipelinesReady { region, result } => self.pipelines_ready(region, result, out),
@@ -106,7 +106,7 @@ impl State {
         }
     }
 
-    fn region_cut(&mut self, region: &Region, out: &mut Vec<FusionInstruction>) {
+    fn region_cut(&mut self, region: &Region, out: &mut Vec<FusionOutput>) {
         let planned = self.planned(region);
         let new = self.caches.kernels.take_new();
         let plan = match planned {
@@ -121,7 +121,7 @@ impl State {
                 plan
             }
             Err(error) => {
-                out.push(FusionInstruction::Fail { region: region.id, error });
+                out.push(FusionOutput::Fail { region: region.id, error });
                 return;
             }
         };
@@ -138,7 +138,7 @@ impl State {
         let compiles = device.capabilities.compiles && (new > 0 || (library && !plan.cached));
         let plan = Arc::new(plan);
         if compiles {
-            out.push(FusionInstruction::Compile(plan.clone()));
+            out.push(FusionOutput::Compile(plan.clone()));
         }
         self.waiting.push_back(Waiting { plan, compiling: compiles });
         self.release(out);
@@ -168,20 +168,20 @@ impl State {
         Ok(planned)
     }
 
-    fn pipelines_ready(&mut self, region: RegionId, result: Result<(), Error>, out: &mut Vec<FusionInstruction>) {
+    fn pipelines_ready(&mut self, region: RegionId, result: Result<(), Error>, out: &mut Vec<FusionOutput>) {
         let Some(position) = self.waiting.iter().position(|w| w.plan.region == region) else { return };
         match result {
             Ok(()) => self.waiting[position].compiling = false,
             Err(error) => {
                 self.waiting.remove(position);
-                out.push(FusionInstruction::Fail { region, error });
+                out.push(FusionOutput::Fail { region, error });
             }
         }
         self.release(out);
     }
 
     /// Passes plans on that are compiled and that need not wait for an earlier plan (FUSE-4).
-    fn release(&mut self, out: &mut Vec<FusionInstruction>) {
+    fn release(&mut self, out: &mut Vec<FusionOutput>) {
         let mut index = 0;
         while index < self.waiting.len() {
             let held = self.waiting[index].compiling
@@ -191,7 +191,7 @@ impl State {
                 continue;
             }
             let waiting = self.waiting.remove(index).expect("FUSE-4: the index is in range");
-            out.push(FusionInstruction::Place(waiting.plan));
+            out.push(FusionOutput::Place(waiting.plan));
         }
     }
 }

@@ -8,7 +8,7 @@ use super::state::{Phase, State};
 use super::tiles::Need;
 use super::values::{DeviceCopy, Key, Status, segments_of};
 use crate::contract::batch::Command;
-use crate::contract::messages::residency::ResidencyInstruction;
+use crate::contract::messages::residency::ResidencyOutput;
 use crate::contract::plan::{Plan, PlanBuffer, Role};
 use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
@@ -19,7 +19,7 @@ impl State {
         &mut self,
         d: usize,
         cursor: &mut Cursor,
-        out: &mut Vec<ResidencyInstruction>,
+        out: &mut Vec<ResidencyOutput>,
     ) -> Result<(), Stop> {
         let plan = cursor.plan.clone();
         while let Some((id, meta, buffer)) = plan.outputs.get(cursor.step - plan.steps.len()) {
@@ -49,7 +49,7 @@ impl State {
         cursor: &mut Cursor,
         key: Key,
         buffer: u32,
-        out: &mut Vec<ResidencyInstruction>,
+        out: &mut Vec<ResidencyOutput>,
     ) -> Result<(), Stop> {
         let segment = cursor.tile;
         let from = self.reside(d, cursor, &[Need { buffer, segment, reads: true, writes: false }], out)?[0];
@@ -63,7 +63,7 @@ impl State {
         &mut self,
         d: usize,
         cursor: &mut Cursor,
-        out: &mut Vec<ResidencyInstruction>,
+        out: &mut Vec<ResidencyOutput>,
     ) -> Result<(), Stop> {
         let plan = cursor.plan.clone();
         let is_faults = |b: &PlanBuffer| matches!(b.role, Role::Faults);
@@ -74,7 +74,7 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn read_results(&mut self, d: usize, cursor: &mut Cursor, out: &mut Vec<ResidencyInstruction>) {
+    pub(super) fn read_results(&mut self, d: usize, cursor: &mut Cursor, out: &mut Vec<ResidencyOutput>) {
         let plan = cursor.plan.clone();
         for &id in &plan.readbacks {
             let key = Key::Value(id);
@@ -85,7 +85,7 @@ impl State {
     }
 
     /// All commands of a plan have been emitted.
-    pub(super) fn placed(&mut self, d: usize, mut cursor: Cursor, out: &mut Vec<ResidencyInstruction>) {
+    pub(super) fn placed(&mut self, d: usize, mut cursor: Cursor, out: &mut Vec<ResidencyOutput>) {
         let plan = cursor.plan.clone();
         self.close(d, &mut cursor.open, false);
         self.drop_scratch(&plan);

@@ -8,7 +8,7 @@ use super::pool::Pool;
 use super::state::{Phase, State};
 use super::values::{Change, Key, Place, Status};
 use crate::contract::batch::Transfer;
-use crate::contract::messages::residency::ResidencyInstruction;
+use crate::contract::messages::residency::ResidencyOutput;
 use crate::error::{Error, ErrorKind};
 use crate::host_buffer::HostBuffer;
 use crate::ids::{BatchId, DeviceId, RegionId, ValueId};
@@ -21,7 +21,7 @@ impl State {
         batch: BatchId,
         faults: Vec<u32>,
         device_ns: u64,
-        out: &mut Vec<ResidencyInstruction>,
+        out: &mut Vec<ResidencyOutput>,
     ) {
         let Some((d, flight)) = self.take_flight(device, batch) else { return };
         self.totals.device_ns += device_ns;
@@ -84,7 +84,7 @@ impl State {
     }
 
     /// Reports a region that is placed and whose batches are all done.
-    pub(super) fn finish_if_done(&mut self, region: RegionId, out: &mut Vec<ResidencyInstruction>) {
+    pub(super) fn finish_if_done(&mut self, region: RegionId, out: &mut Vec<ResidencyOutput>) {
         let Some(work) = self.regions.get(&region) else { return };
         if work.phase != Phase::Placed || work.batches > 0 {
             return;
@@ -103,9 +103,9 @@ impl State {
             }
         }
         if let Some(key) = work.plan.explained {
-            out.push(ResidencyInstruction::PlanRan { key, device: work.plan.device, us: work.took_us });
+            out.push(ResidencyOutput::PlanRan { key, device: work.plan.device, us: work.took_us });
         }
-        out.push(ResidencyInstruction::RegionFinished { region, faults });
+        out.push(ResidencyOutput::RegionFinished { region, faults });
     }
 
     pub(super) fn batch_failed(
@@ -113,7 +113,7 @@ impl State {
         device: DeviceId,
         batch: BatchId,
         error: Error,
-        out: &mut Vec<ResidencyInstruction>,
+        out: &mut Vec<ResidencyOutput>,
     ) {
         let Some((d, flight)) = self.take_flight(device, batch) else { return };
         let error = error.with_device(self.devices[d].info.name.clone());
@@ -135,7 +135,7 @@ impl State {
 
     /// Frees the segments that a failed batch should have filled, and fails its readbacks and the regions that depend
     /// on it.
-    fn undo(&mut self, d: usize, batch: BatchId, flight: &Flight, error: &Error, out: &mut Vec<ResidencyInstruction>) {
+    fn undo(&mut self, d: usize, batch: BatchId, flight: &Flight, error: &Error, out: &mut Vec<ResidencyOutput>) {
         for &(key, segment) in &flight.fills {
             let at = self.values.get(&key).and_then(|v| v.segment(d, segment));
             if at.is_some_and(|s| matches!(s.place, Place::Filling { batch: b, .. } if b == batch)) {
@@ -156,7 +156,7 @@ impl State {
         &mut self,
         transfer: Transfer,
         data: Result<Arc<HostBuffer>, Error>,
-        out: &mut Vec<ResidencyInstruction>,
+        out: &mut Vec<ResidencyOutput>,
     ) {
         let Some(arrival) = self.transfers.remove(&transfer) else { return };
         let (key, d, segment) = (arrival.key, arrival.device, arrival.segment);
@@ -188,7 +188,7 @@ impl State {
     }
 
     /// A readback failed: the regions and gathers that wait for it fail. If it was the only copy, the value is lost.
-    fn arrival_failed(&mut self, key: Key, error: Error, out: &mut Vec<ResidencyInstruction>) {
+    fn arrival_failed(&mut self, key: Key, error: Error, out: &mut Vec<ResidencyOutput>) {
         let Some(value) = self.values.get_mut(&key) else { return };
         let waiting = std::mem::take(&mut value.collect);
         match key {
@@ -199,11 +199,11 @@ impl State {
                     let maker = value.maker;
                     self.failing.extend(maker.map(|region| (region, error)));
                 } else if !value.is_recoverable() {
-                    out.push(ResidencyInstruction::ValueLost { value: id, error: error.clone() });
+                    out.push(ResidencyOutput::ValueLost { value: id, error: error.clone() });
                     self.fail_value(key, &error, out);
                 } else if waiting {
                     if std::mem::take(&mut value.awaited) {
-                        out.push(ResidencyInstruction::ValueArrived { value: id, data: Err(error.clone()) });
+                        out.push(ResidencyOutput::ValueArrived { value: id, data: Err(error.clone()) });
                     }
                     let users = value.users.clone();
                     self.failing.extend(users.into_iter().map(|region| (region, error.clone())));
@@ -214,15 +214,15 @@ impl State {
     }
 
     /// Fails a region and everything that was computed from it. Does nothing if the region has ended.
-    pub(super) fn fail_region(&mut self, region: RegionId, error: Error, out: &mut Vec<ResidencyInstruction>) {
+    pub(super) fn fail_region(&mut self, region: RegionId, error: Error, out: &mut Vec<ResidencyOutput>) {
         let Some(work) = self.regions.remove(&region) else { return };
         // Told before the region's own end, because the scheduler may send it again after that.
         if work.phase != Phase::Placed {
             for &value in &work.plan.readbacks {
-                out.push(ResidencyInstruction::ValueArrived { value, data: Err(error.clone()) });
+                out.push(ResidencyOutput::ValueArrived { value, data: Err(error.clone()) });
             }
         }
-        out.push(ResidencyInstruction::RegionFailed { region, error: error.clone() });
+        out.push(ResidencyOutput::RegionFailed { region, error: error.clone() });
         if let Some(d) = self.index_of(work.plan.device) {
             self.devices[d].turns.remove(work.plan.session, work.arrival);
             if let Some(at) = self.devices[d].cursors.iter().position(|c| c.plan.region == region) {
@@ -246,9 +246,9 @@ impl State {
     }
 
     /// Stops placing on a device that reported a loss, until it reports whether it serves again.
-    fn stall(&mut self, d: usize, out: &mut Vec<ResidencyInstruction>) {
+    fn stall(&mut self, d: usize, out: &mut Vec<ResidencyOutput>) {
         if !std::mem::replace(&mut self.devices[d].stalled, true) {
-            out.push(ResidencyInstruction::DeviceStalled(self.devices[d].info.id));
+            out.push(ResidencyOutput::DeviceStalled(self.devices[d].info.id));
         }
     }
 
@@ -257,7 +257,7 @@ impl State {
         device: DeviceId,
         error: Error,
         replaced: bool,
-        out: &mut Vec<ResidencyInstruction>,
+        out: &mut Vec<ResidencyOutput>,
     ) {
         let Some(d) = self.index_of(device) else { return };
         let error = error.with_device(self.devices[d].info.name.clone());
@@ -317,7 +317,7 @@ impl State {
     }
 
     /// Reports values as lost that no other device and no host copy has.
-    fn lose_values(&mut self, error: &Error, out: &mut Vec<ResidencyInstruction>) {
+    fn lose_values(&mut self, error: &Error, out: &mut Vec<ResidencyOutput>) {
         let mut lost: Vec<Key> = Vec::new();
         for (&key, value) in &self.values {
             let made = matches!(value.status, Status::Placed);
@@ -330,7 +330,7 @@ impl State {
         lost.sort_unstable();
         for key in lost {
             if let Key::Value(value) = key {
-                out.push(ResidencyInstruction::ValueLost { value, error: error.clone() });
+                out.push(ResidencyOutput::ValueLost { value, error: error.clone() });
             }
             self.fail_value(key, error, out);
         }

@@ -11,7 +11,7 @@ use super::state::State;
 use super::tiles::{Need, TileAt, needs_of, segments_used, tile_range, tile_shift, tiles_of};
 use super::values::{Key, Value, segments_of};
 use crate::contract::batch::{Command, Slot, Transfer};
-use crate::contract::messages::residency::ResidencyInstruction;
+use crate::contract::messages::residency::ResidencyOutput;
 use crate::contract::plan::{Launch, Plan, PlanBuffer, Role, Step};
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
@@ -86,7 +86,7 @@ impl Cursor {
 
 impl State {
     /// Places a plan in progress until it ends, has to wait, or has used its slice.
-    pub(super) fn advance(&mut self, d: usize, cursor: usize, out: &mut Vec<ResidencyInstruction>) {
+    pub(super) fn advance(&mut self, d: usize, cursor: usize, out: &mut Vec<ResidencyOutput>) {
         let mut cursor = self.devices[d].cursors.swap_remove(cursor);
         cursor.blocked = None;
         let result = self.run(d, &mut cursor, out);
@@ -125,7 +125,7 @@ impl State {
         }
     }
 
-    fn run(&mut self, d: usize, cursor: &mut Cursor, out: &mut Vec<ResidencyInstruction>) -> Result<(), Stop> {
+    fn run(&mut self, d: usize, cursor: &mut Cursor, out: &mut Vec<ResidencyOutput>) -> Result<(), Stop> {
         let plan = cursor.plan.clone();
         if !cursor.checked {
             self.enter_buffers(d, cursor);
@@ -233,7 +233,7 @@ impl State {
         cursor: &mut Cursor,
         launch: &Arc<Launch>,
         tiles: Option<u32>,
-        out: &mut Vec<ResidencyInstruction>,
+        out: &mut Vec<ResidencyOutput>,
     ) -> Result<(), Stop> {
         let plan = cursor.plan.clone();
         let shift = tile_shift(launch, &plan, &self.devices[d]);
@@ -292,7 +292,7 @@ impl State {
         cursor: &mut Cursor,
         (from, to): (u32, u32),
         shift: u32,
-        out: &mut Vec<ResidencyInstruction>,
+        out: &mut Vec<ResidencyOutput>,
     ) -> Result<(), Stop> {
         let tile = cursor.tile;
         let takes_over = cursor.plan.buffers[to as usize].in_place_of == Some(from) && self.may_take(cursor, from);
@@ -338,7 +338,7 @@ impl State {
         from: u32,
         to: u32,
         first: u64,
-        out: &mut Vec<ResidencyInstruction>,
+        out: &mut Vec<ResidencyOutput>,
     ) -> Result<(), Stop> {
         let needs = [
             Need { buffer: from, segment: 0, reads: true, writes: false },

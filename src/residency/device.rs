@@ -10,7 +10,7 @@ use super::turns::Turns;
 use super::values::Key;
 use crate::contract::batch::{Batch, Command, Transfer};
 use crate::contract::device::{DeviceInfo, ONE_PIECE_SHIFT, shift_for};
-use crate::contract::messages::residency::ResidencyInstruction;
+use crate::contract::messages::residency::ResidencyOutput;
 use crate::error::Error;
 use crate::graph::DType;
 use crate::ids::{BatchId, BufferId, RegionId, SessionId};
@@ -160,7 +160,7 @@ impl Device {
 
     /// Has the device drop buffers that no pool holds any more, after the prepared batches, which may name them
     /// (RES-15).
-    pub(super) fn drop_behind(&mut self, buffers: Vec<BufferId>, out: &mut Vec<ResidencyInstruction>) {
+    pub(super) fn drop_behind(&mut self, buffers: Vec<BufferId>, out: &mut Vec<ResidencyOutput>) {
         match self.prepared.back_mut() {
             Some(last) => last.then_drop.extend(buffers),
             None => self.drop_now(buffers, out),
@@ -168,9 +168,9 @@ impl Device {
     }
 
     /// Has the device drop buffers after the batches that were submitted.
-    pub(super) fn drop_now(&self, buffers: Vec<BufferId>, out: &mut Vec<ResidencyInstruction>) {
+    pub(super) fn drop_now(&self, buffers: Vec<BufferId>, out: &mut Vec<ResidencyOutput>) {
         if !buffers.is_empty() {
-            out.push(ResidencyInstruction::Release { device: self.info.id, buffers });
+            out.push(ResidencyOutput::Release { device: self.info.id, buffers });
         }
     }
 
@@ -183,7 +183,7 @@ impl Device {
 
     /// Drops buffers of a failed batch that hold no slot and that no prepared batch names; it does not matter whether
     /// they exist.
-    pub(super) fn drop_unconfirmed(&mut self, out: &mut Vec<ResidencyInstruction>) {
+    pub(super) fn drop_unconfirmed(&mut self, out: &mut Vec<ResidencyOutput>) {
         if self.unconfirmed.is_empty() {
             return;
         }

@@ -9,7 +9,7 @@ use super::pool::padded;
 use super::state::{Arrival, State};
 use super::values::{Change, DeviceCopy, Key, Place, Segment, Status, segments_of};
 use crate::contract::batch::{Command, Slot, Transfer};
-use crate::contract::messages::residency::ResidencyInstruction;
+use crate::contract::messages::residency::ResidencyOutput;
 use crate::error::Error;
 use crate::host_buffer::HostBuffer;
 use std::sync::Arc;
@@ -192,7 +192,7 @@ impl State {
 
     /// Starts to bring the whole value to host memory. `open` is the batch that device `d` is filling. Readbacks on
     /// other devices go in batches of their own.
-    pub(super) fn collect(&mut self, key: Key, d: usize, open: &mut Open, out: &mut Vec<ResidencyInstruction>) {
+    pub(super) fn collect(&mut self, key: Key, d: usize, open: &mut Open, out: &mut Vec<ResidencyOutput>) {
         let value = self.values.get_mut(&key).expect("RES-8: a value in use is known");
         if value.whole.is_some() || value.collect {
             self.deliver(key, out);
@@ -216,7 +216,7 @@ impl State {
     }
 
     /// Joins the parts into the whole host copy once all of them are in host memory.
-    pub(super) fn assemble(&mut self, key: Key, out: &mut Vec<ResidencyInstruction>) {
+    pub(super) fn assemble(&mut self, key: Key, out: &mut Vec<ResidencyOutput>) {
         let Some(value) = self.values.get_mut(&key) else { return };
         if !value.collect || value.whole.is_some() {
             return;
@@ -265,23 +265,23 @@ impl State {
     }
 
     /// Tells the scheduler of a value that it awaits, if it is in host memory.
-    pub(super) fn deliver(&mut self, key: Key, out: &mut Vec<ResidencyInstruction>) {
+    pub(super) fn deliver(&mut self, key: Key, out: &mut Vec<ResidencyOutput>) {
         let (Some(value), Key::Value(id)) = (self.values.get_mut(&key), key) else { return };
         if let (true, Some(whole)) = (value.awaited, &value.whole) {
-            out.push(ResidencyInstruction::ValueArrived { value: id, data: Ok(whole.clone()) });
+            out.push(ResidencyOutput::ValueArrived { value: id, data: Ok(whole.clone()) });
             value.awaited = false;
             self.forget_if_dead(key);
         }
     }
 
     /// Marks a value as failed: the plans that use it fail, and the scheduler is told if it waits for the value.
-    pub(super) fn fail_value(&mut self, key: Key, error: &Error, out: &mut Vec<ResidencyInstruction>) {
+    pub(super) fn fail_value(&mut self, key: Key, error: &Error, out: &mut Vec<ResidencyOutput>) {
         self.drop_holdings(key);
         let Some(value) = self.values.get_mut(&key) else { return };
         value.status = Status::Failed(error.clone());
         value.maker = None;
         if let (true, Key::Value(id)) = (std::mem::take(&mut value.awaited), key) {
-            out.push(ResidencyInstruction::ValueArrived { value: id, data: Err(error.clone()) });
+            out.push(ResidencyOutput::ValueArrived { value: id, data: Err(error.clone()) });
         }
         let users = value.users.clone();
         self.failing.extend(users.into_iter().map(|region| (region, error.clone())));

@@ -4,14 +4,14 @@
 //! previous `IdlePassed` stays, so that steady work keeps its pools.
 
 use super::state::State;
-use crate::contract::messages::residency::ResidencyInstruction;
+use crate::contract::messages::residency::ResidencyOutput;
 
 /// Fewest bytes that one event releases of a device; of more than that, it releases half.
 const STEP_BYTES_MIN: u64 = 1 << 20;
 
 impl State {
     /// Releases half of the buffers that have held no slot since the last call, or all free ones.
-    pub(super) fn idle_passed(&mut self, all: bool, out: &mut Vec<ResidencyInstruction>) {
+    pub(super) fn idle_passed(&mut self, all: bool, out: &mut Vec<ResidencyOutput>) {
         for device in &mut self.devices {
             let pool = &mut device.pool;
             let mark = std::mem::replace(&mut device.idle_mark, pool.clock());

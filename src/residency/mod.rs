@@ -15,7 +15,7 @@
 //!
 //! Assumed: plans of one session arrive in region order (a value dies in the last of them); events of one device
 //! come in the order in which it worked, and a batch that failed with
-//! `ErrorKind::DeviceLost` is followed by `DeviceLost`; a `RegionAbandoned` is accompanied by `ValuesFailed` for its
+//! `ErrorKind::DeviceLost` is followed by `DeviceLost`; a `RegionPlanFailed` is accompanied by `ValuesFailed` for its
 //! outputs.
 //!
 //! Invariants ([`state::State::validate`] checks them; tests call it after every event):

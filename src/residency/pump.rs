@@ -8,7 +8,7 @@ use super::cursor::{Block, Cursor};
 use super::device::Prepared;
 use super::state::{Phase, State};
 use super::values::Key;
-use crate::contract::messages::residency::ResidencyInstruction;
+use crate::contract::messages::residency::ResidencyOutput;
 use crate::ids::{BatchId, RegionId, SessionId};
 use smallvec::SmallVec;
 
@@ -29,7 +29,7 @@ enum Next {
 
 impl State {
     /// Fails regions, places plans and submits batches until nothing more can be done.
-    pub(super) fn pump(&mut self, out: &mut Vec<ResidencyInstruction>) {
+    pub(super) fn pump(&mut self, out: &mut Vec<ResidencyOutput>) {
         loop {
             let mut moved = false;
             while let Some((region, error)) = self.failing.pop_front() {
@@ -53,7 +53,7 @@ impl State {
         }
     }
 
-    fn pump_device(&mut self, d: usize, out: &mut Vec<ResidencyInstruction>) -> bool {
+    fn pump_device(&mut self, d: usize, out: &mut Vec<ResidencyOutput>) -> bool {
         if self.devices[d].stalled {
             return false;
         }
@@ -181,7 +181,7 @@ impl State {
         }
     }
 
-    fn submit(&mut self, d: usize, out: &mut Vec<ResidencyInstruction>) {
+    fn submit(&mut self, d: usize, out: &mut Vec<ResidencyOutput>) {
         let device = &mut self.devices[d];
         if device.stalled {
             return;
@@ -203,14 +203,14 @@ impl State {
             let Some(Prepared { batch, then_drop }) = device.prepared.pop_front() else { return };
             device.in_flight += 1;
             device.link_bytes += bytes;
-            out.push(ResidencyInstruction::Submit { device: device.info.id, batch });
+            out.push(ResidencyOutput::Submit { device: device.info.id, batch });
             device.drop_now(then_drop, out);
         }
         let bytes = self.bytes_in_flight();
         self.totals.bytes_in_flight_peak = self.totals.bytes_in_flight_peak.max(bytes);
     }
 
-    fn release_idle(&mut self, d: usize, out: &mut Vec<ResidencyInstruction>) {
+    fn release_idle(&mut self, d: usize, out: &mut Vec<ResidencyOutput>) {
         let device = &mut self.devices[d];
         let most = device.info.budget_bytes / IDLE_SHARE;
         let much = device.pool.total_bytes() - device.pool.live_bytes() > most;

@@ -10,7 +10,7 @@ use super::state::State;
 use super::tiles::Need;
 use super::values::{Change, Key, Place, Segment};
 use crate::contract::batch::{Command, Slot};
-use crate::contract::messages::residency::ResidencyInstruction;
+use crate::contract::messages::residency::ResidencyOutput;
 use crate::contract::plan::Role;
 use crate::error::{Error, ErrorKind};
 
@@ -22,7 +22,7 @@ impl State {
         d: usize,
         cursor: &mut Cursor,
         needs: &[Need],
-        out: &mut Vec<ResidencyInstruction>,
+        out: &mut Vec<ResidencyOutput>,
     ) -> Result<Vec<Slot>, Stop> {
         self.devices[d].pin_floor = self.clock + 1;
         for need in needs {
@@ -70,7 +70,7 @@ impl State {
         cursor: &mut Cursor,
         buffer: u32,
         segment: u32,
-        out: &mut Vec<ResidencyInstruction>,
+        out: &mut Vec<ResidencyOutput>,
     ) -> Result<Slot, Stop> {
         let key = cursor.keys[buffer as usize];
         self.note_dependence(d, cursor, key, segment);
@@ -115,7 +115,7 @@ impl State {
         d: usize,
         cursor: &mut Cursor,
         need: Need,
-        out: &mut Vec<ResidencyInstruction>,
+        out: &mut Vec<ResidencyOutput>,
     ) -> Result<bool, Stop> {
         let key = cursor.keys[need.buffer as usize];
         let plan = cursor.plan.clone();

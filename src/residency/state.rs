@@ -1,7 +1,7 @@
 //! The residency actor's state and its event loop: which plans wait, which ones each device is placing, which batches
 //! are in flight.
 //!
-//! In: [`ResidencyEvent`]s. Out: [`ResidencyInstruction`]s. No channel, clock, thread or device handle.
+//! In: [`ResidencyEvent`]s. Out: [`ResidencyOutput`]s. No channel, clock, thread or device handle.
 //! Must hold: the invariants listed in the folder's `mod.rs`; [`State::validate`] checks them.
 
 use super::device::Device;
@@ -12,7 +12,7 @@ use super::values::{Key, Status, Value};
 use crate::config::Config;
 use crate::contract::batch::Transfer;
 use crate::contract::device::DeviceInfo;
-use crate::contract::messages::residency::{Eviction, ResidencyEvent, ResidencyInstruction};
+use crate::contract::messages::residency::{Eviction, ResidencyEvent, ResidencyOutput};
 use crate::contract::plan::{Plan, PlanInput};
 use crate::contract::region::{RegionInput, cancelled_error};
 use crate::error::{Error, ErrorKind};
@@ -123,12 +123,13 @@ pub struct State {
     pub(super) retire_after: FxHashMap<RegionId, Vec<ValueId>>,
     /// Regions that were placed or failed.
     pub(super) ended: Intervals,
-    /// Regions whose plan arrived or that were abandoned.
+    /// Regions whose plan arrived or that could not be planned.
     pub(super) seen: Intervals,
-    /// The last error of an abandoned region.
-    pub(super) abandoned: Option<Error>,
-    /// Regions that are not needed any more and whose plans have not arrived.
-    pub(super) unwanted: FxHashSet<RegionId>,
+    /// The last error of a region that could not be planned.
+    pub(super) plan_error: Option<Error>,
+    /// Regions that were cancelled before their plans arrived. This is no phase of `regions`, whose entries begin with
+    /// the plan.
+    pub(super) cancelled_early: FxHashSet<RegionId>,
     /// Regions to fail, before anything else is done.
     pub(super) failing: VecDeque<(RegionId, Error)>,
     /// Bytes of evicted and read-back values in host memory (and on their way), which count against the
@@ -158,8 +159,8 @@ impl State {
             retire_after: FxHashMap::default(),
             ended: Intervals::default(),
             seen: Intervals::default(),
-            abandoned: None,
-            unwanted: FxHashSet::default(),
+            plan_error: None,
+            cancelled_early: FxHashSet::default(),
             failing: VecDeque::new(),
             host_copy_bytes: 0,
             claimed_bytes: 0,
@@ -172,12 +173,14 @@ impl State {
     }
 
     /// Handles one event.
-    pub fn handle(&mut self, event: ResidencyEvent, out: &mut Vec<ResidencyInstruction>) {
+    pub fn handle(&mut self, event: ResidencyEvent, out: &mut Vec<ResidencyOutput>) {
         match event {
             ResidencyEvent::PlanReady(plan) => self.plan_ready(plan),
             ResidencyEvent::ValueRetired { value, after } => self.value_retired(value, after),
-            ResidencyEvent::RegionAbandoned { region, inputs, error } => self.region_abandoned(region, inputs, error),
-            ResidencyEvent::RegionUnwanted(region) => self.region_unwanted(region),
+            ResidencyEvent::RegionPlanFailed { region, inputs, error } => {
+                self.region_plan_failed(region, inputs, error)
+            }
+            ResidencyEvent::RegionCancelled(region) => self.region_cancelled(region),
             ResidencyEvent::RegionSkipped(region) => {
                 self.seen.insert(region);
                 self.end_region(region);
@@ -201,7 +204,7 @@ impl State {
             ResidencyEvent::DeviceLost { device, error, replaced } => self.device_lost(device, error, replaced, out),
         }
         self.pump(out);
-        out.extend(self.evictions.drain(..).map(ResidencyInstruction::Evicted));
+        out.extend(self.evictions.drain(..).map(ResidencyOutput::Evicted));
     }
 
     /// Sets the bytes of the host's budget that front ends hold (CLAIMS-1).
@@ -278,7 +281,7 @@ impl State {
             ("residency retire_after", self.retire_after.len()),
             ("residency ended", self.ended.intervals()),
             ("residency seen", self.seen.intervals()),
-            ("residency unwanted", self.unwanted.len()),
+            ("residency cancelled early", self.cancelled_early.len()),
             ("residency failing", self.failing.len()),
         ];
         for device in &self.devices {
@@ -339,7 +342,7 @@ impl State {
                 value.status = Status::Pending;
             }
         }
-        if self.unwanted.remove(&region) {
+        if self.cancelled_early.remove(&region) {
             failed = Some(cancelled_error());
         }
         let device = self.index_of(plan.device);
@@ -403,16 +406,16 @@ impl State {
 
     /// A region is not needed any more. If its plan waits or is being placed, it is cancelled. If the plan has not
     /// arrived, it is cancelled when it has come and was taken in, since other plans may read host data that it brings.
-    fn region_unwanted(&mut self, region: RegionId) {
+    fn region_cancelled(&mut self, region: RegionId) {
         match self.regions.get(&region).map(|work| work.phase) {
             Some(Phase::Waiting | Phase::Placing) => self.failing.push_back((region, cancelled_error())),
             Some(Phase::Placed) => {}
-            None if !self.ended.contains(region) => drop(self.unwanted.insert(region)),
+            None if !self.ended.contains(region) => drop(self.cancelled_early.insert(region)),
             None => {}
         }
     }
 
-    fn region_abandoned(&mut self, region: RegionId, inputs: Vec<RegionInput>, error: Error) {
+    fn region_plan_failed(&mut self, region: RegionId, inputs: Vec<RegionInput>, error: Error) {
         if self.regions.contains_key(&region) {
             self.failing.push_back((region, error));
             return;
@@ -421,8 +424,8 @@ impl State {
             self.keep_input(input);
         }
         self.seen.insert(region);
-        self.unwanted.remove(&region);
-        self.abandoned = Some(error);
+        self.cancelled_early.remove(&region);
+        self.plan_error = Some(error);
         self.end_region(region);
         self.fail_orphans();
     }
@@ -446,7 +449,7 @@ impl State {
     /// Fails waiting plans with an input that no region can make any more: every region before the plan's has
     /// been seen, and none of them makes it (RES-8).
     fn fail_orphans(&mut self) {
-        let Some(error) = self.abandoned.clone() else { return };
+        let Some(error) = self.plan_error.clone() else { return };
         for (&region, work) in &self.regions {
             if work.missing == 0 || !self.seen.has_all_up_to(region) {
                 continue;

@@ -11,8 +11,8 @@ use crate::claims::HostClaims;
 use crate::contract::batch::Batch;
 use crate::contract::device::DeviceInfo;
 use crate::contract::messages::device::DeviceEvent;
-use crate::contract::messages::fusion::{FusionEvent, FusionInstruction};
-use crate::contract::messages::residency::{Eviction, ResidencyEvent, ResidencyInstruction};
+use crate::contract::messages::fusion::{FusionEvent, FusionOutput};
+use crate::contract::messages::residency::{Eviction, ResidencyEvent, ResidencyOutput};
 use crate::contract::messages::scheduler::{Delivered, SchedulerEvent, SchedulerInstruction};
 use crate::contract::plan::Plan;
 use crate::error::Error;
@@ -54,8 +54,8 @@ pub(super) struct Machines {
     to_fusion: VecDeque<FusionEvent>,
     to_residency: VecDeque<ResidencyEvent>,
     from_scheduler: Vec<SchedulerInstruction>,
-    from_fusion: Vec<FusionInstruction>,
-    from_residency: Vec<ResidencyInstruction>,
+    from_fusion: Vec<FusionOutput>,
+    from_residency: Vec<ResidencyOutput>,
     /// Bytes of the host's budget that front ends hold.
     claims: Arc<HostClaims>,
     counters: Arc<Counters>,
@@ -194,8 +194,8 @@ impl Machines {
                 SchedulerInstruction::Retire { value, after } => {
                     self.to_residency.push_back(ResidencyEvent::ValueRetired { value, after });
                 }
-                SchedulerInstruction::Abandon { region } => {
-                    self.to_residency.push_back(ResidencyEvent::RegionUnwanted(region));
+                SchedulerInstruction::CancelRegion { region } => {
+                    self.to_residency.push_back(ResidencyEvent::RegionCancelled(region));
                 }
                 SchedulerInstruction::Skip { region } => {
                     self.to_residency.push_back(ResidencyEvent::RegionSkipped(region));
@@ -264,15 +264,15 @@ impl Machines {
         self.span(Lane::Fusion, name, start_ns);
         for instruction in said.drain(..) {
             match instruction {
-                FusionInstruction::Compile(plan) => effects.push(Effect::Compile(plan)),
-                FusionInstruction::Place(plan) => {
+                FusionOutput::Compile(plan) => effects.push(Effect::Compile(plan)),
+                FusionOutput::Place(plan) => {
                     if self.timeline.is_on() {
                         self.tell_splits(&plan);
                     }
                     self.to_residency.push_back(ResidencyEvent::PlanReady(plan));
                 }
-                FusionInstruction::Fail { region, error } => self.abandon(region, error),
-                FusionInstruction::Explained { gather, text } => {
+                FusionOutput::Fail { region, error } => self.plan_failed(region, error),
+                FusionOutput::Explained { gather, text } => {
                     self.to_scheduler.push_back(SchedulerEvent::Explained { gather, text });
                 }
             }
@@ -281,10 +281,10 @@ impl Machines {
     }
 
     /// Tells residency that a region could not be planned, so that no plan waits for its outputs.
-    fn abandon(&mut self, region: RegionId, error: Error) {
+    fn plan_failed(&mut self, region: RegionId, error: Error) {
         let state = self.scheduler.state();
         let (values, inputs) = (state.outputs_of(region), state.inputs_of(region));
-        self.to_residency.push_back(ResidencyEvent::RegionAbandoned { region, inputs, error: error.clone() });
+        self.to_residency.push_back(ResidencyEvent::RegionPlanFailed { region, inputs, error: error.clone() });
         self.to_residency.push_back(ResidencyEvent::ValuesFailed { values, error: error.clone() });
         self.to_scheduler.push_back(SchedulerEvent::RegionFailed { region, error });
     }
@@ -293,8 +293,8 @@ impl Machines {
         let name = match &event {
             ResidencyEvent::PlanReady(_) => "plan ready",
             ResidencyEvent::ValueRetired { .. } => "value retired",
-            ResidencyEvent::RegionAbandoned { .. } => "region abandoned",
-            ResidencyEvent::RegionUnwanted(_) => "region unwanted",
+            ResidencyEvent::RegionPlanFailed { .. } => "region plan failed",
+            ResidencyEvent::RegionCancelled(_) => "region cancelled",
             ResidencyEvent::RegionSkipped(_) => "region skipped",
             ResidencyEvent::ValuesFailed { .. } => "values failed",
             ResidencyEvent::DeviceOpened(_) => "device opened",
@@ -316,31 +316,31 @@ impl Machines {
         self.span(Lane::Residency, name, start_ns);
         for instruction in said.drain(..) {
             let event = match instruction {
-                ResidencyInstruction::Submit { device, batch } => {
+                ResidencyOutput::Submit { device, batch } => {
                     effects.push(Effect::Submit { device, batch });
                     continue;
                 }
-                ResidencyInstruction::Release { device, buffers } => {
+                ResidencyOutput::Release { device, buffers } => {
                     effects.push(Effect::Release { device, buffers });
                     continue;
                 }
-                ResidencyInstruction::Evicted(eviction) => {
+                ResidencyOutput::Evicted(eviction) => {
                     if self.timeline.is_on() {
                         self.tell_eviction(&eviction);
                     }
                     continue;
                 }
-                ResidencyInstruction::PlanRan { key, device, us } => {
+                ResidencyOutput::PlanRan { key, device, us } => {
                     self.to_fusion.push_back(FusionEvent::PlanRan { key, device, us });
                     continue;
                 }
-                ResidencyInstruction::RegionFinished { region, faults } => {
+                ResidencyOutput::RegionFinished { region, faults } => {
                     SchedulerEvent::RegionFinished { region, faults }
                 }
-                ResidencyInstruction::RegionFailed { region, error } => SchedulerEvent::RegionFailed { region, error },
-                ResidencyInstruction::ValueArrived { value, data } => SchedulerEvent::ValueArrived { value, data },
-                ResidencyInstruction::DeviceStalled(device) => SchedulerEvent::DeviceStalled(device),
-                ResidencyInstruction::ValueLost { value, error } => SchedulerEvent::ValueLost { value, error },
+                ResidencyOutput::RegionFailed { region, error } => SchedulerEvent::RegionFailed { region, error },
+                ResidencyOutput::ValueArrived { value, data } => SchedulerEvent::ValueArrived { value, data },
+                ResidencyOutput::DeviceStalled(device) => SchedulerEvent::DeviceStalled(device),
+                ResidencyOutput::ValueLost { value, error } => SchedulerEvent::ValueLost { value, error },
             };
             self.to_scheduler.push_back(event);
         }

@@ -3,7 +3,8 @@
 //! In: a [`Cut`] and the graph that it was read from. Out: regions in order. Must hold: REGION-1 to REGION-3; an input
 //! dies in the last region of the cut that reads it, and only if it is unreachable afterwards.
 
-use super::cut::{Cut, Dep, Fate, Group};
+use super::cut::{Cut, Dep, Group};
+use super::fates::Fate;
 use super::graph::Live;
 use super::state::State;
 use crate::contract::region::{Placement, Region, RegionArg, RegionInput, RegionNode};
@@ -48,7 +49,7 @@ impl State {
                 last_of_input[i as usize] == Some(number)
                     && input.remaining == 0
                     && !live.held
-                    && self.ends.is_untold(live.node.value)
+                    && self.ends.is_undecided(live.node.value)
                     && self.read_only_by(live, cut.session)
             }
         };

@@ -1,7 +1,7 @@
 //! Cancels work that is no longer needed. A queued region is dropped, or reduced to the parts whose outputs may still
 //! be asked for, and parked until then. For a region downstream, residency is told to drop it if it is not placed yet.
 //!
-//! In: values that lost a demand, or their last handle before they were made. Out: dropped regions, `Abandon`. Must
+//! In: values that lost a demand, or their last handle before they were made. Out: dropped regions, `CancelRegion`. Must
 //! hold: SCHED-3, SCHED-8; a region loses only whole parts that share neither nodes nor inputs with the rest, so the
 //! kernels of the rest do not change.
 
@@ -112,7 +112,7 @@ impl State {
             // gather of that value would wait for this readback.
             (false, true) if region.readbacks.iter().all(made) => {
                 self.regions.change(id, Change::CallBack);
-                out.push(SchedulerInstruction::Abandon { region: id });
+                out.push(SchedulerInstruction::CancelRegion { region: id });
             }
             (false, true) => {}
         }
@@ -170,7 +170,7 @@ impl State {
         }
         let dropped = self.regions.lose_outputs(id, &unneeded);
         let mut touched: Entries = dropped.iter().map(|value| self.read_no_more(id, *value)).collect();
-        unneeded.iter().for_each(|value| self.ends.unsay(*value, id));
+        unneeded.iter().for_each(|value| self.ends.unschedule(*value, id));
         touched.retain(|at| !unneeded.contains(&self.graph[*at].node.value));
         self.release(touched, out);
         self.fail_unneeded(unneeded.into_iter().collect(), out);

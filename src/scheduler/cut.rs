@@ -1,11 +1,12 @@
-//! Region cutting: from demanded values to the nodes that must run, which of them are written out, where each
-//! runs, and in which region.
+//! Region cutting: from demanded values to the nodes that must run, where each runs, and in which region. Which of them
+//! are written out is decided by `fates`.
 //!
 //! In: roots, the live graph. Out: a [`Cut`]. Planning a cut changes nothing: `explain()` renders it and a demand
 //! commits it, so both see the same. Must hold: a cut depends on the session's own program order alone (values of other
 //! sessions are inputs), takes time linear in its nodes and edges, and does not recurse.
 
 use super::bodies::{are_alike, parts};
+use super::fates::Fate;
 use super::graph::{Entries, Residence};
 use super::loops::around;
 use super::placement::Where;
@@ -30,21 +31,6 @@ pub(super) enum Dep {
     Input(u32),
 }
 
-/// What becomes of a node of the cut.
-#[derive(Clone, Debug)]
-pub(super) enum Fate {
-    /// Written out.
-    Output,
-    /// Computed inside a kernel and not written to memory: it stays lazy for its next user.
-    Passes,
-    /// Computed inside a kernel and not written to memory. It is removed, since nothing can reach it afterwards.
-    Gone,
-    /// Depends on something that does not exist.
-    Failed(Error),
-    /// Needed only by nodes that fail: left as it is.
-    Untouched,
-}
-
 /// A node of the cut.
 #[derive(Debug)]
 pub(super) struct CutNode {
@@ -60,7 +46,7 @@ pub(super) struct CutNode {
     pub group: Option<u32>,
     /// A demand (a gather or an eval) or a limit asks for it.
     pub root: bool,
-    /// Lazy users and handles that remain after the cut; filled by [`Cut::decide_fates`].
+    /// Lazy users and handles that remain after the cut; filled by `fates`.
     pub remaining: u32,
     /// The cost of computing it without writing it, in elements, if its fate is `Passes`.
     pub passing_cost: u64,
@@ -188,7 +174,7 @@ impl State {
             .map(|(number, &at)| CutNode {
                 at,
                 deps: SmallVec::new(),
-                fate: Fate::Gone,
+                fate: Fate::FusedAway,
                 place: Where::default(),
                 group: None,
                 // A gather of it may belong to another segment, which waits for a device.
@@ -221,7 +207,7 @@ impl State {
         Cut { session, nodes, inputs, foreign, groups: Vec::new(), estimates: Vec::new(), needs_device: false }
     }
 
-    /// Marks the nodes that depend on failed values as failed, and the nodes that only failed ones need as untouched.
+    /// Marks the nodes that depend on failed values as failed, and those that only failed ones need as not needed.
     fn find_failures(&self, cut: &mut Cut) {
         let Cut { nodes, inputs, .. } = cut;
         if let Some(error) = self.opening.refused() {
@@ -256,7 +242,7 @@ impl State {
             }
             needed[position] |= nodes[position].root;
             if !needed[position] {
-                nodes[position].fate = Fate::Untouched;
+                nodes[position].fate = Fate::NotNeeded;
                 continue;
             }
             for dep in &nodes[position].deps {
@@ -350,152 +336,6 @@ impl State {
         let read = node.deps.iter().map(|&dep| self.meta_of(cut, dep).elements());
         read.chain([self.graph[node.at].node.meta.elements()]).max().unwrap_or(0) as u64
     }
-
-    /// Decides which nodes are written to memory: roots; nodes that another region of this cut reads; nodes that have
-    /// been recomputed often enough to be worth their memory; and nodes that would keep more bytes alive by staying
-    /// lazy than they take.
-    fn decide_fates(&self, cut: &mut Cut) {
-        let mut forced: SmallVec<[bool; 64]> =
-            (0..cut.nodes.len()).map(|n| cut.nodes[n].root || self.is_worth_keeping(cut, n)).collect();
-        let mut crosses: SmallVec<[bool; 64]> = smallvec![false; cut.nodes.len()];
-        for node in cut.nodes.iter().filter(|n| n.runs()) {
-            for dep in &node.deps {
-                if let Dep::Node(p) = *dep {
-                    crosses[p as usize] |= cut.nodes[p as usize].group != node.group;
-                }
-            }
-        }
-        self.fates_once(cut, &forced, &crosses);
-        let passes = |n: &CutNode| matches!(n.fate, Fate::Passes);
-        if !cut.nodes.iter().any(passes) {
-            return;
-        }
-        if self.add_pinning(cut, &mut forced) {
-            self.fates_once(cut, &forced, &crosses);
-        }
-        let costs = self.passing_costs(cut);
-        for (node, cost) in cut.nodes.iter_mut().zip(costs).filter(|(node, _)| passes(node)) {
-            node.passing_cost = cost;
-        }
-    }
-
-    /// One pass from the last node to the first: every user is decided before its arguments.
-    fn fates_once(&self, cut: &mut Cut, forced: &[bool], crosses: &[bool]) {
-        let Cut { nodes, inputs, .. } = cut;
-        for node in nodes.iter_mut() {
-            node.remaining = self.graph[node.at].users;
-        }
-        for input in inputs.iter_mut() {
-            input.remaining = self.graph[input.at].users;
-        }
-        for position in (0..nodes.len()).rev() {
-            let live = self.graph[nodes[position].at].held || nodes[position].remaining > 0;
-            let fate = match &nodes[position].fate {
-                Fate::Failed(error) => Fate::Failed(error.clone()),
-                Fate::Untouched => Fate::Untouched,
-                _ if crosses[position] || nodes[position].root => Fate::Output,
-                _ if live && forced[position] => Fate::Output,
-                _ if live => Fate::Passes,
-                _ => Fate::Gone,
-            };
-            let releases = matches!(fate, Fate::Output | Fate::Gone | Fate::Failed(_));
-            nodes[position].fate = fate;
-            if releases {
-                for number in 0..nodes[position].deps.len() {
-                    match nodes[position].deps[number] {
-                        Dep::Node(p) => nodes[p as usize].remaining -= 1,
-                        Dep::Input(i) => inputs[i as usize].remaining -= 1,
-                    }
-                }
-            }
-        }
-    }
-
-    /// Marks nodes in `forced` that would keep more bytes alive by staying lazy than they take themselves. A partial
-    /// overwrite is marked at equal bytes, too, since it reuses its base's memory. Returns whether any node was marked.
-    ///
-    /// Each input, and each node that is written out, belongs to the one passed node that alone keeps it alive, if
-    /// there is such a node: ownership flows from users to arguments in one pass, so this is linear.
-    fn add_pinning(&self, cut: &Cut, forced: &mut [bool]) -> bool {
-        #[derive(Clone, Copy, PartialEq, Eq)]
-        enum Keeper {
-            Nobody,
-            One(u32),
-            Several,
-        }
-        fn join(a: Keeper, b: Keeper) -> Keeper {
-            match (a, b) {
-                (Keeper::Nobody, x) | (x, Keeper::Nobody) => x,
-                (x, y) if x == y => x,
-                _ => Keeper::Several,
-            }
-        }
-        let mut node_keepers = vec![Keeper::Nobody; cut.nodes.len()];
-        let mut node_users = vec![0u32; cut.nodes.len()];
-        let mut input_keepers = vec![Keeper::Nobody; cut.inputs.len()];
-        let mut input_users = vec![0u32; cut.inputs.len()];
-        let mut pinned: FxHashMap<u32, u64> = FxHashMap::default();
-        for (position, node) in cut.nodes.iter().enumerate().rev() {
-            let outside = node.remaining > node_users[position];
-            if matches!(node.fate, Fate::Output) {
-                let live = &self.graph[node.at];
-                if let (Keeper::One(keeper), false, false) = (node_keepers[position], live.held, outside) {
-                    *pinned.entry(keeper).or_default() += live.node.meta.bytes() as u64;
-                }
-                continue;
-            }
-            if !matches!(node.fate, Fate::Passes | Fate::Untouched) {
-                continue;
-            }
-            let keeper = match node.fate {
-                Fate::Untouched => Keeper::Several,
-                _ if self.graph[node.at].held || outside => Keeper::One(position as u32),
-                _ => node_keepers[position],
-            };
-            for dep in &node.deps {
-                match *dep {
-                    Dep::Node(p) => {
-                        node_keepers[p as usize] = join(node_keepers[p as usize], keeper);
-                        node_users[p as usize] += 1;
-                    }
-                    Dep::Input(i) => {
-                        input_keepers[i as usize] = join(input_keepers[i as usize], keeper);
-                        input_users[i as usize] += 1;
-                    }
-                }
-            }
-        }
-        for (number, input) in cut.inputs.iter().enumerate() {
-            let live = &self.graph[input.at];
-            let outside = input.remaining > input_users[number];
-            if let (Keeper::One(keeper), false, false) = (input_keepers[number], live.held, outside) {
-                *pinned.entry(keeper).or_default() += live.node.meta.bytes() as u64;
-            }
-        }
-        let mut any = false;
-        for (position, bytes) in pinned {
-            let node = &self.graph[cut.nodes[position as usize].at].node;
-            let own = node.meta.bytes() as u64;
-            // A partial overwrite reuses its base's memory now; computed later, it would copy the base.
-            if bytes > own || bytes == own && self.overwrites(cut, position) {
-                forced[position as usize] = true;
-                any = true;
-            }
-        }
-        any
-    }
-
-    /// Whether a node is a partial overwrite of an array, or a reshape of one.
-    fn overwrites(&self, cut: &Cut, mut position: u32) -> bool {
-        loop {
-            let node = &cut.nodes[position as usize];
-            let op = &self.graph[node.at].node.op;
-            match &node.deps[..] {
-                [Dep::Node(p)] if op.is_reshape() => position = *p,
-                _ => return op.facts().overwrites(),
-            }
-        }
-    }
 }
 
 impl Cut {
@@ -516,6 +356,6 @@ impl CutNode {
 
     /// Whether the cut computes it.
     pub(super) fn runs(&self) -> bool {
-        !matches!(self.fate, Fate::Failed(_) | Fate::Untouched)
+        !matches!(self.fate, Fate::Failed(_) | Fate::NotNeeded)
     }
 }

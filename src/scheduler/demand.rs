@@ -2,6 +2,7 @@
 //!
 //! In: demands, closed sessions. Out: `Resolve`, once for each gather. Must hold: SCHED-3.
 
+use super::fates::Fate;
 use super::graph::{Entries, Residence};
 use super::ingest::session_closed;
 use super::opening::Waiting;
@@ -171,9 +172,9 @@ impl State {
         if !is_sent {
             out.push(SchedulerInstruction::Skip { region: id });
         }
-        let said = self.ends.unsay_all(id);
+        let scheduled = self.ends.unschedule_all(id);
         let mut touched: Entries = record.region.inputs.iter().map(|i| self.read_no_more(id, i.value)).collect();
-        touched.extend(said.into_iter().filter_map(|value| self.graph.find(value)));
+        touched.extend(scheduled.into_iter().filter_map(|value| self.graph.find(value)));
         // The caller decides what becomes of the outputs, and releases them.
         touched.retain(|at| !matches!(self.graph[*at].home, Residence::Coming(maker) if maker == id));
         self.release(touched, out);
@@ -233,7 +234,7 @@ impl State {
                 self.opening.wait_for_device(Waiting::Explanation(gather, value), out);
                 return;
             }
-            if let Some(super::cut::Fate::Failed(error)) = cut.nodes.iter().find(|n| n.at == at).map(|n| &n.fate) {
+            if let Some(Fate::Failed(error)) = cut.nodes.iter().find(|n| n.at == at).map(|n| &n.fate) {
                 out.push(SchedulerInstruction::Resolve { gather, result: Err(error.clone()) });
                 return;
             }

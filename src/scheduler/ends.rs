@@ -1,22 +1,22 @@
-//! Records, for each value that ends, which region tells residency of the end, and whether it has been told.
+//! Records, for each value that ends, which region announces the end to residency, and whether it has been announced.
 //!
 //! In: values that became unreachable, regions that are sent or that leave downstream, values that are made again. Out:
 //! the ends that a region announces when it is sent, and those that happen when it leaves. Must hold:
 //! - ENDS-1: a value's end changes only as this table says.
 //! - ENDS-2: a region that will announce a value's end has not been sent, and reads or makes the value.
-//! - ENDS-3: each value that `Ends` lists for a region is `Said` by that region, or was told with it. A region that is
+//! - ENDS-3: each value that `Ends` lists for a region is `Scheduled` for that region, or was announced with it. A region that is
 //!   not listed ends no value.
 //! - ENDS-4: only a live value that no program can reach has an entry.
 //!
-//! | from \ change | `say` | `unsay` | `send` of the region | `tell` | `leave` of the region | `made_again` |
+//! | from \ change | `schedule` | `unschedule` | `send` of the region | `announce` | `leave` of the region | `made_again` |
 //! |---|---|---|---|---|---|---|
-//! | Untold | Said | Untold | | Told | Untold | Untold |
-//! | Said   | | Untold | Told with the region | | | Said |
-//! | Told   | | Told | | | Told, and it has happened | Untold |
+//! | Undecided | Scheduled | Undecided | | Announced | Undecided | Undecided |
+//! | Scheduled | | Undecided | Announced with the region | | | Scheduled |
+//! | Announced | | Announced | | | Announced, and it has happened | Undecided |
 //!
-//! An end that was told with a region happens when that region leaves downstream, whether it ran or failed. It also
+//! An end that was announced with a region happens when that region leaves downstream, whether it ran or failed. It also
 //! happens if the value was made again, or sent again, in between, since residency does not know of that. So an
-//! `Untold` value may be listed for a region downstream: the end was told for the value's former bytes, but it frees
+//! `Undecided` value may be listed for a region downstream: the end was announced for the value's former bytes, but it frees
 //! the new ones (`EndedValue::is_former`). If the value is needed after that, it has to be made, or sent, once more.
 
 use crate::ids::{RegionId, ValueId};
@@ -32,20 +32,20 @@ pub(super) enum How {
     Behind,
 }
 
-/// The state of a value's end. A value without an entry is `Untold`.
+/// The state of a value's end. A value without an entry is `Undecided`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// A region that has not been sent will announce the end when it is sent.
-    Said { by: RegionId, how: How },
-    /// Residency was told. The end happens when the region `with` leaves downstream; if there is none, it has happened.
-    Told { with: Option<RegionId> },
+    Scheduled { by: RegionId, how: How },
+    /// Residency was told of the end. It happens when the region `with` leaves downstream; if there is none, it has happened.
+    Announced { with: Option<RegionId> },
 }
 
 /// A value whose end happened when a region left downstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EndedValue {
     pub value: ValueId,
-    /// The value was made or sent again after its end was told, so the end freed its new bytes.
+    /// The value was made or sent again after its end was announced, so the end freed its new bytes.
     pub is_former: bool,
 }
 
@@ -59,53 +59,53 @@ pub(super) struct Ends {
 
 impl Ends {
     /// Whether residency was not told of an end, and no region will announce one.
-    pub fn is_untold(&self, value: ValueId) -> bool {
+    pub fn is_undecided(&self, value: ValueId) -> bool {
         !self.of.contains_key(&value)
     }
 
     /// Whether residency was told of an end.
-    pub fn is_told(&self, value: ValueId) -> bool {
-        matches!(self.of.get(&value), Some(End::Told { .. }))
+    pub fn is_announced(&self, value: ValueId) -> bool {
+        matches!(self.of.get(&value), Some(End::Announced { .. }))
     }
 
     /// Whether a value is an input that dies in this region, which waits.
     pub fn dies_in(&self, value: ValueId, region: RegionId) -> bool {
-        self.of.get(&value) == Some(&End::Said { by: region, how: How::InPlace })
+        self.of.get(&value) == Some(&End::Scheduled { by: region, how: How::InPlace })
     }
 
     /// A region that waits will announce a value's end when it is sent.
-    pub fn say(&mut self, value: ValueId, by: RegionId, how: How) {
-        let before = self.of.insert(value, End::Said { by, how });
-        assert!(before.is_none(), "ENDS-1: {by} says the end of {value}, which is {before:?}");
+    pub fn schedule(&mut self, value: ValueId, by: RegionId, how: How) {
+        let before = self.of.insert(value, End::Scheduled { by, how });
+        assert!(before.is_none(), "ENDS-1: {by} schedules the end of {value}, which is {before:?}");
         self.with.entry(by).or_default().push(value);
     }
 
     /// Residency is told that a value ends: when a region leaves downstream, or at once.
-    pub fn tell(&mut self, value: ValueId, with: Option<RegionId>) {
-        let before = self.of.insert(value, End::Told { with });
-        assert!(before.is_none(), "ENDS-1: the end of {value} is told, which is {before:?}");
+    pub fn announce(&mut self, value: ValueId, with: Option<RegionId>) {
+        let before = self.of.insert(value, End::Announced { with });
+        assert!(before.is_none(), "ENDS-1: the end of {value} is announced, which is {before:?}");
         if let Some(region) = with {
             self.with.entry(region).or_default().push(value);
         }
     }
 
     /// If this region would announce a value's end, it no longer does.
-    pub fn unsay(&mut self, value: ValueId, by: RegionId) {
-        if matches!(self.of.get(&value), Some(End::Said { by: region, .. }) if *region == by) {
+    pub fn unschedule(&mut self, value: ValueId, by: RegionId) {
+        if matches!(self.of.get(&value), Some(End::Scheduled { by: region, .. }) if *region == by) {
             self.of.remove(&value);
             self.unlist(value, by);
         }
     }
 
     /// If a waiting region would announce a value's end, it no longer does.
-    pub fn unsay_by_any(&mut self, value: ValueId) {
-        if let Some(End::Said { by, .. }) = self.of.get(&value).copied() {
-            self.unsay(value, by);
+    pub fn unschedule_any(&mut self, value: ValueId) {
+        if let Some(End::Scheduled { by, .. }) = self.of.get(&value).copied() {
+            self.unschedule(value, by);
         }
     }
 
     /// A region that waits announces no ends any more. Returns the values that it would have ended.
-    pub fn unsay_all(&mut self, by: RegionId) -> SmallVec<[ValueId; 4]> {
+    pub fn unschedule_all(&mut self, by: RegionId) -> SmallVec<[ValueId; 4]> {
         let values = self.with.remove(&by).unwrap_or_default();
         for value in &values {
             self.of.remove(value);
@@ -113,15 +113,15 @@ impl Ends {
         values
     }
 
-    /// A region is sent. Returns the values whose end has to be told right after it; inputs that die are told in the
-    /// region itself.
+    /// A region is sent. Returns the values whose end has to be announced right after it; inputs that die are
+    /// announced in the region itself.
     pub fn send(&mut self, region: RegionId) -> SmallVec<[ValueId; 4]> {
         let Some(values) = self.with.get(&region) else { return SmallVec::new() };
         let mut behind = SmallVec::new();
         for value in values {
-            let before = self.of.insert(*value, End::Told { with: Some(region) });
+            let before = self.of.insert(*value, End::Announced { with: Some(region) });
             match before {
-                Some(End::Said { by, how }) if by == region => behind.extend((how == How::Behind).then_some(*value)),
+                Some(End::Scheduled { by, how }) if by == region => behind.extend((how == How::Behind).then_some(*value)),
                 _ => panic!("ENDS-1: {region} is sent, and the end of {value} is {before:?}"),
             }
         }
@@ -132,7 +132,7 @@ impl Ends {
     pub fn leave(&mut self, region: RegionId) -> SmallVec<[EndedValue; 4]> {
         let values = self.with.remove(&region).unwrap_or_default();
         let ended = values.into_iter().map(|value| match self.of.get_mut(&value) {
-            Some(End::Told { with }) if with.is_none_or(|with| with == region) => {
+            Some(End::Announced { with }) if with.is_none_or(|with| with == region) => {
                 *with = None;
                 EndedValue { value, is_former: false }
             }
@@ -141,17 +141,17 @@ impl Ends {
         ended.collect()
     }
 
-    /// A value is made, or sent, once more. An end that was told does not count for its new life; one that a region
-    /// will announce does.
+    /// A value is made, or sent, once more. An end that was announced does not count for its new life; one
+    /// that a region will announce does.
     pub fn made_again(&mut self, value: ValueId) {
-        if self.is_told(value) {
+        if self.is_announced(value) {
             self.of.remove(&value);
         }
     }
 
     /// A value is live no more.
     pub fn forget(&mut self, value: ValueId) {
-        if let Some(End::Said { by, .. }) = self.of.remove(&value) {
+        if let Some(End::Scheduled { by, .. }) = self.of.remove(&value) {
             self.unlist(value, by);
         }
     }
@@ -171,20 +171,20 @@ impl Ends {
         self.of.len() + self.with.len()
     }
 
-    /// The values that have an end, each with the region that will say it, if one will.
+    /// The values that have an end, each with the region that will announce it, if one will.
     #[cfg(test)]
     pub fn iter(&self) -> impl Iterator<Item = (ValueId, Option<RegionId>)> + '_ {
         self.of.iter().map(|(value, end)| match end {
-            End::Said { by, .. } => (*value, Some(*by)),
-            End::Told { .. } => (*value, None),
+            End::Scheduled { by, .. } => (*value, Some(*by)),
+            End::Announced { .. } => (*value, None),
         })
     }
 
-    /// The regions that end something, and whether each value in their lists is said by the region.
+    /// The regions that end something, and whether each value in their lists is scheduled for the region.
     #[cfg(test)]
     pub fn lists(&self) -> impl Iterator<Item = (RegionId, bool)> + '_ {
-        let is_said = |region, value| matches!(self.of.get(value), Some(End::Said { by, .. }) if *by == region);
-        self.with.iter().map(move |(region, values)| (*region, values.iter().all(|value| is_said(*region, value))))
+        let is_scheduled = |region, value| matches!(self.of.get(value), Some(End::Scheduled { by, .. }) if *by == region);
+        self.with.iter().map(move |(region, values)| (*region, values.iter().all(|value| is_scheduled(*region, value))))
     }
 }
 
@@ -205,15 +205,15 @@ mod tests {
     }
 
     #[test]
-    fn what_a_region_says_is_told_when_it_is_sent_and_happens_when_it_leaves() {
+    fn what_is_scheduled_is_announced_when_the_region_is_sent_and_happens_when_it_leaves() {
         let mut ends = Ends::default();
-        ends.say(value(1), R, How::InPlace);
-        ends.say(value(2), R, How::Behind);
-        assert!(ends.dies_in(value(1), R) && !ends.dies_in(value(2), R) && !ends.is_told(value(1)));
+        ends.schedule(value(1), R, How::InPlace);
+        ends.schedule(value(2), R, How::Behind);
+        assert!(ends.dies_in(value(1), R) && !ends.dies_in(value(2), R) && !ends.is_announced(value(1)));
         assert_eq!(ends.send(R)[..], [value(2)], "the other one is an input that dies");
-        assert!(ends.is_told(value(1)) && ends.is_told(value(2)));
+        assert!(ends.is_announced(value(1)) && ends.is_announced(value(2)));
         assert_eq!(ends.leave(R)[..], [ended(1, false), ended(2, false)]);
-        assert!(ends.is_told(value(1)), "it has happened");
+        assert!(ends.is_announced(value(1)), "it has happened");
         assert!(ends.leave(R).is_empty());
     }
 
@@ -221,50 +221,50 @@ mod tests {
     fn a_region_that_is_not_sent_after_all_ends_nothing() {
         let mut ends = Ends::default();
         for index in 0..4 {
-            ends.say(value(index), R, How::Behind);
+            ends.schedule(value(index), R, How::Behind);
         }
-        ends.unsay(value(0), LATER);
-        assert!(!ends.is_untold(value(0)), "another region has nothing to take back");
-        ends.unsay(value(0), R);
-        ends.unsay_by_any(value(1));
+        ends.unschedule(value(0), LATER);
+        assert!(!ends.is_undecided(value(0)), "another region has nothing to take back");
+        ends.unschedule(value(0), R);
+        ends.unschedule_any(value(1));
         ends.forget(value(2));
-        assert_eq!(ends.unsay_all(R)[..], [value(3)]);
+        assert_eq!(ends.unschedule_all(R)[..], [value(3)]);
         assert_eq!((ends.len(), ends.send(R).len()), (0, 0));
     }
 
     #[test]
-    fn an_end_that_was_told_happens_to_what_was_made_again_meanwhile() {
+    fn an_end_that_was_announced_happens_to_what_was_made_again_meanwhile() {
         let mut ends = Ends::default();
-        ends.tell(value(1), Some(R));
+        ends.announce(value(1), Some(R));
         ends.made_again(value(1));
-        assert!(ends.is_untold(value(1)), "its new life has no end yet");
+        assert!(ends.is_undecided(value(1)), "its new life has no end yet");
         assert_eq!(ends.leave(R)[..], [ended(1, true)]);
-        ends.tell(value(1), Some(R));
+        ends.announce(value(1), Some(R));
         ends.made_again(value(1));
-        ends.tell(value(1), Some(LATER));
+        ends.announce(value(1), Some(LATER));
         assert_eq!(ends.leave(R)[..], [ended(1, true)], "its new life ends later");
         assert_eq!(ends.leave(LATER)[..], [ended(1, false)]);
         ends.made_again(value(1));
-        ends.tell(value(1), Some(R));
+        ends.announce(value(1), Some(R));
         ends.made_again(value(1));
-        ends.tell(value(1), Some(R));
+        ends.announce(value(1), Some(R));
         assert!(ends.leave(R).iter().all(|ended| !ended.is_former), "both of its lives end with one region");
     }
 
     #[test]
-    fn what_a_region_will_say_stands_when_the_value_is_made_again() {
+    fn what_is_scheduled_stays_so_when_the_value_is_made_again() {
         let mut ends = Ends::default();
-        ends.say(value(1), R, How::Behind);
+        ends.schedule(value(1), R, How::Behind);
         ends.made_again(value(1));
         assert_eq!(ends.send(R)[..], [value(1)]);
     }
 
     #[test]
-    fn a_value_that_was_told_at_once_has_ended() {
+    fn a_value_whose_end_was_announced_at_once_has_ended() {
         let mut ends = Ends::default();
-        ends.tell(value(1), None);
-        ends.unsay_by_any(value(1));
-        assert!(ends.is_told(value(1)));
+        ends.announce(value(1), None);
+        ends.unschedule_any(value(1));
+        assert!(ends.is_announced(value(1)));
         ends.forget(value(1));
         assert_eq!(ends.len(), 0);
     }
@@ -273,7 +273,7 @@ mod tests {
     #[should_panic(expected = "ENDS-1")]
     fn an_end_is_decided_once() {
         let mut ends = Ends::default();
-        ends.say(value(1), R, How::Behind);
-        ends.tell(value(1), None);
+        ends.schedule(value(1), R, How::Behind);
+        ends.announce(value(1), None);
     }
 }

@@ -3,9 +3,10 @@
 //! In: records in program order. Out: regions in the session's queue, credits. Must hold: SCHED-7; the time is linear
 //! in the records; a value that is unreachable at the end of the segment is never computed.
 
-use super::cut::{Cut, Fate};
+use super::cut::Cut;
 use super::demand::Gather;
 use super::ends::How;
+use super::fates::Fate;
 use super::graph::{Entries, Live, Residence};
 use super::ledger::Charge;
 use super::opening::Waiting;
@@ -377,11 +378,11 @@ impl State {
                     made.push(node.at);
                     self.log.note(value, What::Cut(id));
                 }
-                Fate::Passes => {
+                Fate::Recomputable => {
                     self.graph.passed(node.at, node.passing_cost);
                     self.log.note(value, What::Passed(ids[node.region()]));
                 }
-                Fate::Gone => {
+                Fate::FusedAway => {
                     self.graph.detach(node.at);
                     self.graph.remove(node.at);
                 }
@@ -391,7 +392,7 @@ impl State {
                     failed.push(node.at);
                     touched.push(node.at);
                 }
-                Fate::Untouched => {}
+                Fate::NotNeeded => {}
             }
         }
         for input in &cut.inputs {
@@ -424,7 +425,7 @@ impl State {
         for input in &region.inputs {
             self.graph.reader_queued(input.value, id);
             if input.dies {
-                self.ends.say(input.value, id, How::InPlace);
+                self.ends.schedule(input.value, id, How::InPlace);
             }
             if input.value.session == owner {
                 self.graph.read_on(input.value, region.device);

@@ -82,7 +82,7 @@ impl State {
         let part = part_of(region, &FxHashSet::from_iter([value]));
         part.inputs.iter().all(|input| {
             let exists = |live: &Live| !matches!(live.home, Residence::Failed(_) | Residence::Lazy);
-            self.ends.is_untold(input.value) && self.graph.get(input.value).is_some_and(exists)
+            self.ends.is_undecided(input.value) && self.graph.get(input.value).is_some_and(exists)
         })
     }
 

@@ -58,6 +58,7 @@ mod cut;
 mod demand;
 mod ends;
 mod fairness;
+mod fates;
 mod fleet;
 mod graph;
 mod ingest;

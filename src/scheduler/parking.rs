@@ -1,7 +1,7 @@
 //! Parks regions that no gather waits for, while a program may still ask for their outputs.
 //!
 //! In: regions whose values lost their last demand. Out: they leave the queue, and return to it unchanged when one of
-//! their values is asked for; `Abandon` for regions that are downstream already. Must hold: SCHED-12.
+//! their values is asked for; `CancelRegion` for regions that are downstream already. Must hold: SCHED-12.
 //!
 //! A parked region keeps its inputs alive, as lazy values do, and has given its credits back, as they have. It is
 //! computed after all if its session has parked more nodes than it may leave lazy, if parked regions keep too much
@@ -59,7 +59,7 @@ impl State {
         let inputs: Vec<ValueId> = region.inputs.iter().map(|input| input.value).collect();
         for value in &inputs {
             // A waiting region may now run before this one, so it must not end the input.
-            self.ends.unsay_by_any(*value);
+            self.ends.unschedule_any(*value);
         }
         self.ledger.credit(owner, credits, out);
         if self.sessions.parked(owner, id, nodes) > self.kept.lazy_max() {
@@ -73,7 +73,7 @@ impl State {
 
     /// Whether a waiting region's inputs stay alive however long it waits: residency was told of no input's end.
     fn keeps_inputs(&self, id: RegionId) -> bool {
-        self.regions[&id].region.inputs.iter().all(|input| !self.ends.is_told(input.value))
+        self.regions[&id].region.inputs.iter().all(|input| !self.ends.is_announced(input.value))
     }
 
     /// Removes from a session's list of parked regions duplicates and regions that are not parked any more.
@@ -188,12 +188,12 @@ impl State {
         let is_first = record.attempt == Attempt::First && !record.is_stale();
         if !is_first
             || record.region.nodes.is_empty()
-            || inputs.any(|input| input.dies || !self.ends.is_untold(input.value))
+            || inputs.any(|input| input.dies || !self.ends.is_undecided(input.value))
         {
             return;
         }
         self.regions.change(id, Change::CallBack);
-        out.push(SchedulerInstruction::Abandon { region: id });
+        out.push(SchedulerInstruction::CancelRegion { region: id });
     }
 
     /// Queues a region that was called back and returned, whose outputs may still be asked for. It is parked at the end

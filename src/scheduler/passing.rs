@@ -10,7 +10,8 @@
 //! more than that memory, and programs often demand several values made of it one after the other, as the gradients by a
 //! network's parameters. A value that takes more than half of its device's memory is never stored for that.
 
-use super::cut::{Cut, Dep, Fate};
+use super::cut::{Cut, Dep};
+use super::fates::Fate;
 use super::state::State;
 use smallvec::{SmallVec, smallvec};
 

@@ -54,7 +54,9 @@ pub(super) struct Stay {
     cause: Cause,
     /// How many regions were sent before it.
     turn: u64,
-    /// A region that makes one of its inputs was sent again after this one: its failure is a consequence.
+    /// A region that makes one of its inputs was sent again after this one: its failure is a consequence. This is no
+    /// state of its own, since it changes nothing that may happen to the region: it is a fact about this attempt, which
+    /// three of the states have.
     is_stale: bool,
 }
 

@@ -43,7 +43,7 @@ impl State {
             };
             let exists = !matches!(live.home, Residence::Failed(_));
             let is_to_tell = live.known || !live.regions.is_empty() || !settled;
-            if exists && is_to_tell && self.ends.is_untold(value) && self.read_in_order(&self.graph[at]) {
+            if exists && is_to_tell && self.ends.is_undecided(value) && self.read_in_order(&self.graph[at]) {
                 self.retire(at, out);
             }
             if settled {
@@ -71,7 +71,7 @@ impl State {
     pub(super) fn read_no_more(&mut self, id: RegionId, value: ValueId) -> NodeIndex {
         let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
         self.graph.reader_ended(at, id);
-        self.ends.unsay(value, id);
+        self.ends.unschedule(value, id);
         at
     }
 
@@ -108,11 +108,11 @@ impl State {
         let known = live.known;
         self.log.note(value, What::Retired);
         match after {
-            Some(id) if self.regions[&id].waits() => self.ends.say(value, id, How::Behind),
+            Some(id) if self.regions[&id].waits() => self.ends.schedule(value, id, How::Behind),
             None if !known => {}
             _ => {
                 let with = after.filter(|id| self.regions[id].is_downstream());
-                self.ends.tell(value, with);
+                self.ends.announce(value, with);
                 out.push(SchedulerInstruction::Retire { value, after });
             }
         }
@@ -136,8 +136,8 @@ impl State {
             let reads_it = |reader: &RegionId| self.regions[reader].waits() || error.is_some() && *reader == id;
             if !live.reachable() && !live.regions.iter().any(reads_it) {
                 // Only regions downstream still read the value, and residency keeps its bytes until they end.
-                if self.ends.is_untold(value) {
-                    self.ends.tell(value, None);
+                if self.ends.is_undecided(value) {
+                    self.ends.announce(value, None);
                 }
                 continue;
             }
@@ -170,14 +170,14 @@ impl State {
             self.regions[&again].region.inputs.iter().map(|input| (input.value, input.dies)).collect();
         let mut failed = Vec::new();
         for (value, dies) in inputs {
-            if self.ends.is_told(value) {
+            if self.ends.is_announced(value) {
                 let at = self.graph.find(value).expect("SCHED-8: a region's input is live");
                 failed.extend(self.bring_back(at, error));
                 self.ends.made_again(value);
             }
             // An input that died in the failed attempt dies in this one.
-            if dies && self.ends.is_untold(value) {
-                self.ends.say(value, again, How::InPlace);
+            if dies && self.ends.is_undecided(value) {
+                self.ends.schedule(value, again, How::InPlace);
             }
         }
         failed

@@ -29,7 +29,7 @@ impl State {
         // Whether residency was told, or will be told, of an input's end, and it cannot be sent again from host memory.
         let is_spent = |value: ValueId| {
             let live = self.graph.get(value).expect("SCHED-8: a region's input is live");
-            !self.ends.is_untold(value) && (live.host.is_none() || !matches!(live.home, Residence::Here))
+            !self.ends.is_undecided(value) && (live.host.is_none() || !matches!(live.home, Residence::Here))
         };
         if count < 2 || parts.is_empty() || record.region.inputs.iter().any(|input| is_spent(input.value)) {
             return false;
@@ -38,7 +38,7 @@ impl State {
         for input in &whole.region.inputs {
             let at = self.graph.find(input.value).expect("SCHED-8: a region's input is live");
             self.graph.reader_ended(at, id);
-            if self.ends.is_told(input.value) {
+            if self.ends.is_announced(input.value) {
                 // Its host data is sent again. It ends when no region reads it any more.
                 self.graph.freed(at, None);
                 self.ends.made_again(input.value);

@@ -1,7 +1,7 @@
 //! The scheduler as a state machine: events in, instructions out. No channel, clock, thread or device.
 //!
 //! The handling of each kind of event is in a file of its own: `ingest` (segments, into the `graph`), `cut` (what
-//! runs), `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size),
+//! runs), `fates` (what of it is stored), `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size),
 //! `passing` (what is computed and not kept), `demand` (gathers), `fairness` (whose turn), `completion` and `taint`
 //! (what happened to it), `release` (unreachable values), `cancel` (regions whose outputs are no longer needed),
 //! `parking` (regions that no gather waits for at present), `keeping` (memory that parked regions and lazy values

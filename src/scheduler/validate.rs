@@ -75,9 +75,9 @@ impl State {
             let is_made = matches!(live.home, Residence::Coming(maker) if maker == by);
             assert!(is_made || live.regions.contains(&by), "ENDS-2: region {by} ends {value}, which it does not use");
         }
-        for (region, says_all) in self.ends.lists() {
+        for (region, schedules_all) in self.ends.lists() {
             let Some(record) = self.regions.get(&region) else { panic!("ENDS-3: region {region} ends something") };
-            assert!(record.is_downstream() || record.waits() && says_all, "ENDS-3: what region {region} ends");
+            assert!(record.is_downstream() || record.waits() && schedules_all, "ENDS-3: what region {region} ends");
         }
     }
 
@@ -112,7 +112,7 @@ impl State {
                 let is_next = self.regions.downstream() < self.turns.credits() && heads.contains(id);
                 assert!(!is_next || !is_parked, "SCHED-12: {id} waits for {}, which nobody makes", input.value);
                 assert!(
-                    !record.is_parked() || self.ends.is_untold(input.value),
+                    !record.is_parked() || self.ends.is_undecided(input.value),
                     "SCHED-12: {} ends while {id} is parked",
                     input.value
                 );

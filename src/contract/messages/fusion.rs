@@ -41,9 +41,9 @@ pub enum FusionEvent {
     },
 }
 
-/// Fusion's instructions to other actors.
+/// What fusion says to other actors: instructions, and `Explained`, a fact.
 #[derive(Debug)]
-pub enum FusionInstruction {
+pub enum FusionOutput {
     /// To a worker: compile the kernels of this plan that the device has not seen, then report `PipelinesReady`.
     Compile(Arc<Plan>),
     /// To residency: place this plan.

@@ -21,8 +21,8 @@ pub enum ResidencyEvent {
         /// The last region that uses it.
         after: Option<RegionId>,
     },
-    /// A region failed before it reached residency: its outputs will never exist.
-    RegionAbandoned {
+    /// A region could not be planned, so it never reaches residency: its outputs will never exist.
+    RegionPlanFailed {
         /// The region.
         region: RegionId,
         /// Its inputs, with host data. Other regions may read them, too, and the host data is sent only once.
@@ -31,10 +31,10 @@ pub enum ResidencyEvent {
         error: Error,
     },
     /// The outputs of a region are not needed any more. It fails as cancelled, unless all of it is placed already.
-    RegionUnwanted(RegionId),
+    RegionCancelled(RegionId),
     /// No plan with this number ever comes: its region was dropped before it was sent.
     RegionSkipped(RegionId),
-    /// Values that will never be made: the outputs of a region that was abandoned.
+    /// Values that will never be made: the outputs of a region that could not be planned.
     ValuesFailed {
         /// The values.
         values: Vec<ValueId>,
@@ -111,9 +111,9 @@ pub struct Eviction {
     pub known: bool,
 }
 
-/// Residency's instructions to other actors.
+/// What residency says to other actors: the instructions `Submit` and `Release`, and facts.
 #[derive(Debug)]
-pub enum ResidencyInstruction {
+pub enum ResidencyOutput {
     /// To a device: run this batch.
     Submit {
         /// The device.

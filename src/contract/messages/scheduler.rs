@@ -130,7 +130,7 @@ pub enum SchedulerInstruction {
         after: Option<RegionId>,
     },
     /// To residency: the region's outputs are not needed any more. It fails as cancelled, unless it is placed already.
-    Abandon {
+    CancelRegion {
         /// The region.
         region: RegionId,
     },

@@ -303,13 +303,13 @@ fn the_second_region_of_a_structure_hits_the_cache_and_compiles_nothing() {
         b.region.id = RegionId(id);
         state.handle(FusionEvent::RegionCut(Arc::new(b.region)), &mut out);
         if id == 0 {
-            assert!(matches!(out[..], [FusionInstruction::Compile(_)]));
+            assert!(matches!(out[..], [FusionOutput::Compile(_)]));
             state.handle(FusionEvent::PipelinesReady { region: RegionId(0), result: Ok(()) }, &mut out);
-            assert!(matches!(out[1], FusionInstruction::Place(_)));
+            assert!(matches!(out[1], FusionOutput::Place(_)));
             out.clear();
         }
     }
-    assert!(matches!(out[..], [FusionInstruction::Place(_)]), "{out:?}");
+    assert!(matches!(out[..], [FusionOutput::Place(_)]), "{out:?}");
     assert_eq!((state.totals().plan_cache_hits, state.totals().plan_cache_misses), (1, 1));
 }
 
@@ -329,10 +329,10 @@ fn plans_of_one_session_leave_in_order_whatever_is_compiling() {
         state.handle(FusionEvent::RegionCut(Arc::new(b.region)), &mut out);
     }
     let placed: Vec<u64> =
-        out.iter().filter_map(|i| if let FusionInstruction::Place(p) = i { Some(p.region.0) } else { None }).collect();
+        out.iter().filter_map(|i| if let FusionOutput::Place(p) = i { Some(p.region.0) } else { None }).collect();
     assert_eq!(placed, [2], "the other session's plan passes, the same session's waits");
     state.handle(FusionEvent::PipelinesReady { region: RegionId(0), result: Ok(()) }, &mut out);
     let placed: Vec<u64> =
-        out.iter().filter_map(|i| if let FusionInstruction::Place(p) = i { Some(p.region.0) } else { None }).collect();
+        out.iter().filter_map(|i| if let FusionOutput::Place(p) = i { Some(p.region.0) } else { None }).collect();
     assert_eq!(placed, [2, 0, 1]);
 }

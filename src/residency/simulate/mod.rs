@@ -13,7 +13,7 @@ pub(super) use toy::ToyDevice;
 use crate::config::Config;
 use crate::contract::batch::{Command, Slot};
 use crate::contract::device::{DeviceInfo, DeviceKind};
-use crate::contract::messages::residency::{Eviction, ResidencyEvent, ResidencyInstruction};
+use crate::contract::messages::residency::{Eviction, ResidencyEvent, ResidencyOutput};
 use crate::error::Error;
 use crate::graph::{DType, Meta, Shape};
 use crate::host_buffer::HostBuffer;
@@ -107,12 +107,12 @@ impl World {
         self.state.handle(event, &mut out);
         self.state.validate();
         if let Some(device) = answered {
-            out.retain(|said| !matches!(said, ResidencyInstruction::DeviceStalled(d) if *d == device));
+            out.retain(|said| !matches!(said, ResidencyOutput::DeviceStalled(d) if *d == device));
             self.stalled.remove(&device);
         }
         for instruction in out {
             match instruction {
-                ResidencyInstruction::Submit { device, batch } => {
+                ResidencyOutput::Submit { device, batch } => {
                     assert!(!self.stalled.contains(&device), "device {device} has not said whether it serves again");
                     if batch.commands.iter().any(|c| matches!(c, Command::Dispatch { .. })) {
                         self.dispatched.push(batch.region);
@@ -121,8 +121,8 @@ impl World {
                     self.devices[device.0 as usize].queue.push_back(batch);
                 }
                 // The toy's plans have no key.
-                ResidencyInstruction::PlanRan { .. } => unreachable!("RES-10: nobody asked"),
-                ResidencyInstruction::Release { device, buffers } => {
+                ResidencyOutput::PlanRan { .. } => unreachable!("RES-10: nobody asked"),
+                ResidencyOutput::Release { device, buffers } => {
                     let toy = &mut self.devices[device.0 as usize];
                     // Batches that were submitted before may still use them.
                     while !toy.queue.is_empty() {
@@ -130,22 +130,22 @@ impl World {
                     }
                     buffers.iter().for_each(|b| drop(toy.buffers.remove(b)));
                 }
-                ResidencyInstruction::RegionFinished { region, faults, .. } => {
+                ResidencyOutput::RegionFinished { region, faults, .. } => {
                     assert!(self.finished.insert(region, faults).is_none(), "region {region} finished twice");
                     assert!(!self.failed.contains_key(&region), "region {region} had failed");
                 }
-                ResidencyInstruction::RegionFailed { region, error } => {
+                ResidencyOutput::RegionFailed { region, error } => {
                     assert!(self.failed.insert(region, error).is_none(), "region {region} failed twice");
                     assert!(!self.finished.contains_key(&region), "region {region} had finished");
                 }
-                ResidencyInstruction::ValueArrived { value, data } => {
+                ResidencyOutput::ValueArrived { value, data } => {
                     self.arrived.insert(value, data);
                 }
-                ResidencyInstruction::Evicted(eviction) => self.evicted.push(eviction),
-                ResidencyInstruction::DeviceStalled(device) => {
+                ResidencyOutput::Evicted(eviction) => self.evicted.push(eviction),
+                ResidencyOutput::DeviceStalled(device) => {
                     assert!(self.stalled.insert(device), "device {device} stalled twice");
                 }
-                ResidencyInstruction::ValueLost { value, .. } => self.lost.push(value),
+                ResidencyOutput::ValueLost { value, .. } => self.lost.push(value),
             }
         }
     }

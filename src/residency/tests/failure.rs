@@ -144,7 +144,7 @@ fn a_lost_device_takes_what_was_only_there_and_serves_again_if_replaced() {
 }
 
 #[test]
-fn a_plan_whose_input_was_abandoned_fails_instead_of_waiting_for_ever() {
+fn a_plan_whose_input_could_not_be_planned_fails_instead_of_waiting_for_ever() {
     let error = Error::new(ErrorKind::Internal, "the shader does not compile");
     for told in [true, false] {
         let mut world = World::with_gpu(1 << 20, 20);
@@ -155,7 +155,7 @@ fn a_plan_whose_input_was_abandoned_fails_instead_of_waiting_for_ever() {
         if told {
             world.feed(ResidencyEvent::ValuesFailed { values: vec![value(9)], error: error.clone() });
         }
-        world.feed(ResidencyEvent::RegionAbandoned { region: RegionId(2), inputs: Vec::new(), error: error.clone() });
+        world.feed(ResidencyEvent::RegionPlanFailed { region: RegionId(2), inputs: Vec::new(), error: error.clone() });
         assert_eq!(world.failed[&RegionId(3)].message(), error.message());
         world.settle();
         assert_eq!(world.state.regions_open(), 0);
@@ -163,7 +163,7 @@ fn a_plan_whose_input_was_abandoned_fails_instead_of_waiting_for_ever() {
 }
 
 #[test]
-fn what_an_abandoned_region_was_to_bring_is_there_for_others() {
+fn what_a_region_without_a_plan_was_to_bring_is_there_for_others() {
     let error = Error::new(ErrorKind::Internal, "it cannot be planned");
     for early in [true, false] {
         let mut world = World::with_gpu(1 << 20, 20);
@@ -177,14 +177,14 @@ fn what_an_abandoned_region_was_to_bring_is_there_for_others() {
         let input =
             |value, dies| RegionInput { value, meta: meta.clone(), source: Some(numbers(0, 4)), dies, is_source: true };
         let inputs = vec![input(value(9), false), input(value(8), true)];
-        let abandoned = ResidencyEvent::RegionAbandoned { region: RegionId(2), inputs, error: error.clone() };
-        world.feed(ResidencyEvent::RegionUnwanted(RegionId(1)));
+        let plan_failed = ResidencyEvent::RegionPlanFailed { region: RegionId(2), inputs, error: error.clone() };
+        world.feed(ResidencyEvent::RegionCancelled(RegionId(1)));
         if early {
-            world.feed(abandoned);
+            world.feed(plan_failed);
             world.feed(plan.done());
         } else {
             world.feed(plan.done());
-            world.feed(abandoned);
+            world.feed(plan_failed);
         }
         world.settle();
         assert_eq!(world.data(6), [1, 2, 3, 4]);
@@ -193,25 +193,25 @@ fn what_an_abandoned_region_was_to_bring_is_there_for_others() {
 }
 
 #[test]
-fn an_unwanted_region_is_not_placed_and_what_it_brought_is_there_for_others() {
+fn a_cancelled_region_is_not_placed_and_what_it_brought_is_there_for_others() {
     for early in [true, false] {
         let mut world = World::with_gpu(1 << 20, 20);
         // Region 2 waits for region 1, which has not come.
-        let mut unwanted = Builder::new(2, 1);
-        let missing = unwanted.input(1, 4, None, false);
-        let brought = unwanted.input(9, 4, Some(numbers(0, 4)), false);
-        let output = unwanted.output(3, 4);
-        unwanted.map(4, &[missing, brought], &[output]);
-        unwanted.read_back(3);
+        let mut cancelled = Builder::new(2, 1);
+        let missing = cancelled.input(1, 4, None, false);
+        let brought = cancelled.input(9, 4, Some(numbers(0, 4)), false);
+        let output = cancelled.output(3, 4);
+        cancelled.map(4, &[missing, brought], &[output]);
+        cancelled.read_back(3);
         if early {
-            world.feed(ResidencyEvent::RegionUnwanted(RegionId(2)));
-            world.feed(unwanted.done());
+            world.feed(ResidencyEvent::RegionCancelled(RegionId(2)));
+            world.feed(cancelled.done());
         } else {
-            world.feed(unwanted.done());
-            world.feed(ResidencyEvent::RegionUnwanted(RegionId(2)));
+            world.feed(cancelled.done());
+            world.feed(ResidencyEvent::RegionCancelled(RegionId(2)));
         }
         assert_eq!(world.failed[&RegionId(2)].kind(), ErrorKind::Cancelled);
-        world.feed(ResidencyEvent::RegionUnwanted(RegionId(2)));
+        world.feed(ResidencyEvent::RegionCancelled(RegionId(2)));
         let mut plan = Builder::new(3, 1);
         let input = plan.input(9, 4, None, true);
         let output = plan.output(6, 4);
@@ -219,7 +219,7 @@ fn an_unwanted_region_is_not_placed_and_what_it_brought_is_there_for_others() {
         plan.read_back(6);
         world.feed(plan.done());
         // Too late: it is placed.
-        world.feed(ResidencyEvent::RegionUnwanted(RegionId(3)));
+        world.feed(ResidencyEvent::RegionCancelled(RegionId(3)));
         world.settle();
         assert!(world.finished.contains_key(&RegionId(3)) && world.arrived[&value(6)].is_ok());
         assert_eq!(world.state.regions_open(), 0);

@@ -111,7 +111,7 @@ fn what_nobody_needs_any_more_stops_between_its_steps() {
         let mut world = world(1 << 20, 1 << 20);
         world.feed(chain(1, on, 50, 100, 1, 11).of_session(1, 1).done());
         work(&mut world, on as usize);
-        world.feed(ResidencyEvent::RegionUnwanted(RegionId(1)));
+        world.feed(ResidencyEvent::RegionCancelled(RegionId(1)));
         assert_eq!(world.failed[&RegionId(1)].kind(), ErrorKind::Cancelled);
         world.settle();
         assert!(world.dispatched.len() <= 3, "{:?}", world.dispatched);

@@ -81,7 +81,7 @@ struct Simulator {
     ended: FxHashSet<ValueId>,
     ends_after: FxHashMap<RegionId, Vec<ValueId>>,
     failed: FxHashSet<ValueId>,
-    /// Regions that the scheduler has abandoned.
+    /// Regions that the scheduler has cancelled downstream.
     unwanted: FxHashSet<RegionId>,
     /// Regions downstream, in the order in which they were sent.
     flight: Vec<Region>,
@@ -115,7 +115,7 @@ struct Seen {
     opened: usize,
     refused: usize,
     again: usize,
-    /// Regions that were dropped downstream because they were abandoned.
+    /// Regions that were dropped downstream because they were cancelled.
     unwanted: usize,
     /// Regions that were parked, and those that a segment asked for again or dropped.
     parked: usize,
@@ -281,7 +281,7 @@ impl Simulator {
             match instruction {
                 SchedulerInstruction::PlanRegion(region) => self.accept(Arc::unwrap_or_clone(region)),
                 SchedulerInstruction::Retire { value, after } => self.retire(value, after),
-                SchedulerInstruction::Abandon { region } => drop(self.unwanted.insert(region)),
+                SchedulerInstruction::CancelRegion { region } => drop(self.unwanted.insert(region)),
                 SchedulerInstruction::Skip { region } => {
                     assert!(!self.flight.iter().any(|r| r.id == region), "{region} was sent, and is said not to come");
                 }

@@ -117,7 +117,7 @@ fn what_is_let_go_of_after_its_gather_is_dropped_likewise() {
 }
 
 #[test]
-fn a_region_downstream_is_abandoned_when_what_it_makes_is_let_go_of_after_its_gather() {
+fn a_region_downstream_is_cancelled_when_what_it_makes_is_let_go_of_after_its_gather() {
     let mut b = Bench::new(DeviceChoice::Host);
     let x = b.rand(8);
     let g = b.gather(x);
@@ -125,9 +125,9 @@ fn a_region_downstream_is_abandoned_when_what_it_makes_is_let_go_of_after_its_ga
     b.event(SchedulerEvent::GatherCancelled(g));
     b.release(x);
     assert!(b.cut().is_empty());
-    let abandoned =
-        |i: &SchedulerInstruction| matches!(i, SchedulerInstruction::Abandon { region } if *region == sent[0].id);
-    assert_eq!(b.out.iter().filter(|i| abandoned(i)).count(), 1);
+    let cancelled =
+        |i: &SchedulerInstruction| matches!(i, SchedulerInstruction::CancelRegion { region } if *region == sent[0].id);
+    assert_eq!(b.out.iter().filter(|i| cancelled(i)).count(), 1);
     b.fail(sent[0].id, ErrorKind::Cancelled);
     assert!(b.state.story(x).contains("not live"));
 }
@@ -143,14 +143,14 @@ fn a_shutdown_waits_for_gathers_and_not_for_what_only_handles_name() {
     let h = b.gather(y);
     let awaited = b.cut();
     b.event(SchedulerEvent::GatherCancelled(g));
-    assert!(!b.out.iter().any(|i| matches!(i, SchedulerInstruction::Abandon { .. })), "its handle may ask again");
+    assert!(!b.out.iter().any(|i| matches!(i, SchedulerInstruction::CancelRegion { .. })), "its handle may ask again");
     b.event(SchedulerEvent::ShutdownAsked);
-    let abandoned: Vec<RegionId> = b
+    let cancelled: Vec<RegionId> = b
         .out
         .iter()
-        .filter_map(|i| if let SchedulerInstruction::Abandon { region } = i { Some(*region) } else { None })
+        .filter_map(|i| if let SchedulerInstruction::CancelRegion { region } = i { Some(*region) } else { None })
         .collect();
-    assert_eq!(abandoned, [sent[0].id]);
+    assert_eq!(cancelled, [sent[0].id]);
     b.fail(sent[0].id, ErrorKind::Cancelled);
     assert!(!b.has_stopped());
     b.finish(&awaited[0]);
@@ -205,7 +205,7 @@ fn what_has_nothing_in_common_is_cut_into_regions_of_a_bounded_size() {
 }
 
 #[test]
-fn a_region_downstream_that_nobody_needs_is_abandoned_and_what_it_read_is_let_go() {
+fn a_region_downstream_that_nobody_needs_is_cancelled_and_what_it_read_is_let_go() {
     let mut b = Bench::new(DeviceChoice::Host);
     let x = b.rand(8);
     let e = b.demand(x, Want::Device);
@@ -216,15 +216,15 @@ fn a_region_downstream_that_nobody_needs_is_abandoned_and_what_it_read_is_let_go
     b.release(y);
     let second = b.cut();
     b.event(SchedulerEvent::GatherCancelled(g));
-    let abandoned = |b: &mut Bench| -> Vec<RegionId> {
-        let all = b.out.extract_if(.., |i| matches!(i, SchedulerInstruction::Abandon { .. }));
-        all.map(|i| if let SchedulerInstruction::Abandon { region } = i { region } else { unreachable!() }).collect()
+    let cancelled = |b: &mut Bench| -> Vec<RegionId> {
+        let all = b.out.extract_if(.., |i| matches!(i, SchedulerInstruction::CancelRegion { .. }));
+        all.map(|i| if let SchedulerInstruction::CancelRegion { region } = i { region } else { unreachable!() }).collect()
     };
-    assert_eq!(abandoned(&mut b), [second[0].id], "the other one makes what is still wanted");
+    assert_eq!(cancelled(&mut b), [second[0].id], "the other one makes what is still wanted");
     b.event(SchedulerEvent::GatherCancelled(e));
-    assert!(abandoned(&mut b).is_empty(), "the region that reads it is still there");
+    assert!(cancelled(&mut b).is_empty(), "the region that reads it is still there");
     b.fail(second[0].id, ErrorKind::Cancelled);
-    assert_eq!(abandoned(&mut b), [first[0].id]);
+    assert_eq!(cancelled(&mut b), [first[0].id]);
     assert!(b.sent().is_empty(), "it is not repeated");
     b.fail(first[0].id, ErrorKind::Cancelled);
     assert!(b.state.story(x).contains("not live") && b.state.story(y).contains("not live"));

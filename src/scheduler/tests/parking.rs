@@ -8,10 +8,10 @@ use crate::contract::tape::Want;
 use crate::error::ErrorKind;
 use crate::ids::{GatherId, RegionId, ValueId};
 
-/// Regions that were to be abandoned since the last call.
+/// Regions that were to be cancelled since the last call.
 fn called_back(b: &mut Bench) -> Vec<RegionId> {
-    let all = b.out.extract_if(.., |i| matches!(i, SchedulerInstruction::Abandon { .. }));
-    all.map(|i| if let SchedulerInstruction::Abandon { region } = i { region } else { unreachable!() }).collect()
+    let all = b.out.extract_if(.., |i| matches!(i, SchedulerInstruction::CancelRegion { .. }));
+    all.map(|i| if let SchedulerInstruction::CancelRegion { region } = i { region } else { unreachable!() }).collect()
 }
 
 fn said(region: &Region) -> String {
