@@ -7,6 +7,7 @@
 //! | `plan` | a region's kernels over virtual buffers | fusion | residency; devices read its launches |
 //! | `batch` | commands over named allocations | residency | devices |
 //! | `device` | what the others may know of a device, in numbers | devices, when they are opened | all |
+//! | `costs` | constants of cost and time, with their units and origins | | all |
 //! | `messages` | what each actor is told, and what it tells others | the ring carries them | |
 //!
 //! Rules of this folder:
@@ -24,6 +25,7 @@
 
 pub mod batch;
 pub mod brief;
+pub mod costs;
 pub mod device;
 pub mod messages;
 pub mod plan;

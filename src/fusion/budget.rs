@@ -3,6 +3,7 @@
 //!
 //! In: a device's numbers. Out: budgets. The cost of an op is in `graph::costs`. Must hold: FUSE-3.
 
+use crate::contract::costs::{EXPANDED_ON_CORES, RECOMPUTED_ON_CORES, RECOMPUTED_ON_THROUGHPUT};
 use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{Plan, Step};
 
@@ -45,13 +46,9 @@ impl Budget {
             false => device.bindings_max.saturating_sub(4).max(2),
         };
         let (recompute_max, expand_max) = match can.is_throughput {
-            // Arithmetic is idle while memory is read: GPUs do about ten simple operations while they move a byte, and
-            // a value that is written out and read again moves eight bytes at the least. So any chain that fits a
-            // kernel may be computed in place.
-            true => (72, u32::MAX),
-            // A core does about one simple operation while it moves a byte to or from its cache. But 40 ops are one
-            // kernel, whatever functions they are (of an angle: 30).
-            false => (5, 40 * 30),
+            // Any chain that fits a kernel may be computed for every element of a larger reader.
+            true => (RECOMPUTED_ON_THROUGHPUT, u32::MAX),
+            false => (RECOMPUTED_ON_CORES, EXPANDED_ON_CORES),
         };
         Budget { reads_max, packs: !can.runs_all, recompute_max, expand_max }
     }

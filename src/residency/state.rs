@@ -7,10 +7,10 @@
 use super::device::Device;
 use super::intervals::Intervals;
 use super::story::Story;
-use super::turns::SLICE_US;
 use super::values::{Key, Status, Value};
 use crate::config::Config;
 use crate::contract::batch::Transfer;
+use crate::contract::costs::SLICE_US;
 use crate::contract::device::DeviceInfo;
 use crate::contract::messages::residency::{Eviction, ResidencyEvent, ResidencyOutput};
 use crate::contract::plan::{Plan, PlanInput};

@@ -9,10 +9,6 @@ use crate::ids::{RegionId, SessionId};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// Most work in a batch before other sessions take a turn, in estimated microseconds. A single step that takes longer
-/// is still one batch.
-pub(super) const SLICE_US: f64 = 2000.0;
-
 /// The sessions that have something to place on a device.
 #[derive(Debug, Default)]
 pub(super) struct Turns {

@@ -29,11 +29,11 @@
 
 use super::gate::Inside;
 use crate::config::Room;
+use crate::contract::costs::ring_ns;
 use crate::contract::messages::scheduler::SchedulerEvent;
 use crate::contract::tape::Record;
 use crate::fair::Fair;
 use crate::ids::{GatherId, SessionId};
-use crate::scheduler::ring_ns;
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 use std::collections::{BTreeMap, VecDeque};

@@ -16,6 +16,7 @@ use super::promise::Wakes;
 use super::workers::Workers;
 use super::{Gates, GatherTable};
 use crate::config::Room;
+use crate::contract::costs::{INLINE_BUSY_US, INLINE_US};
 use crate::contract::messages::device::{DeviceEvent, DeviceInstruction};
 use crate::contract::messages::scheduler::{Delivered, SchedulerEvent};
 use crate::device::handle::Reach;
@@ -84,12 +85,6 @@ pub(super) const TOLD_AT_ONCE: usize = 4;
 /// thread takes some 15 us, and recording a short program some more. Measured on the host of an H100: compared with
 /// polling for 5 us, 60 us shorten the round trip of a tiny op by 15 us.
 const LOOK_FOR_USERS: Duration = Duration::from_micros(60);
-
-/// A batch of the host device that is estimated to take at most this many microseconds runs on the ring's thread if no
-/// other work waits for the ring: waking the device's thread, and being woken by it, would take longer.
-const INLINE_US: f64 = 10.0;
-/// The same limit if other work waits. To wake another thread would cost this one more.
-const INLINE_BUSY_US: f64 = 3.0;
 
 /// The loop.
 pub(super) struct Loop {

@@ -8,6 +8,7 @@ use super::graph::Residence;
 use super::portions::elements_max;
 use super::regions::{Attempt, Change};
 use super::state::State;
+use crate::contract::costs::{LONG_PORTIONS, SLICE_US, ring_ns};
 use crate::contract::messages::scheduler::SchedulerInstruction;
 use crate::contract::region::{Region, RegionArg};
 use crate::fair::Fair;
@@ -16,16 +17,6 @@ use crate::graph::costs::{Operations, operations};
 use crate::ids::{RegionId, SessionId};
 use smallvec::SmallVec;
 
-/// Nanoseconds that the ring's thread spends to plan, place, send and end a region. A fixed figure, so that
-/// turns don't depend on a clock. Where jobs are tiny, the ring is what sessions share.
-const REGION_NS: u64 = 10_000;
-/// Nanoseconds that each of its nodes adds.
-const NODE_NS: u64 = 300;
-/// A region that computes this many times the elements of a portion is long: its device is busy with it for a while.
-const LONG: u64 = 4;
-/// A region whose operations take its device this many microseconds is long, too, however few its elements: a matrix
-/// product, for example. Equal to a slice of residency (`SLICE_US`).
-const LONG_US: f64 = 2000.0;
 /// Long regions of a session that may be downstream: one that runs, and what is planned meanwhile.
 const LONG_OF_SESSION_MAX: usize = 3;
 /// Extra credits while long regions are downstream. They are for short regions whose inputs all exist, of sessions
@@ -189,7 +180,7 @@ impl State {
         let record = &self.regions[&id];
         let device = self.fleet.get(record.region.device);
         device.is_some_and(|device| {
-            record.elements > LONG * elements_max(device) || device.costs.arithmetic_us(record.work) > LONG_US
+            record.elements > LONG_PORTIONS * elements_max(device) || device.costs.arithmetic_us(record.work) > SLICE_US
         })
     }
 
@@ -222,11 +213,6 @@ impl State {
             out.push(SchedulerInstruction::Retire { value, after: Some(id) });
         }
     }
-}
-
-/// Estimated nanoseconds that the ring's thread spends on `nodes` nodes that pass through it together.
-pub fn ring_ns(nodes: u64) -> u64 {
-    REGION_NS + NODE_NS * nodes
 }
 
 /// Simple operations that a region's nodes take, each once.

@@ -13,6 +13,7 @@ mod why;
 
 use super::cut::{Cut, CutNode, Dep};
 use super::state::State;
+use crate::contract::costs::LOOP_WORK_MAX;
 use crate::contract::device::DeviceInfo;
 use crate::graph::repeats::{Limits, Repeats, Stretch};
 use crate::graph::words::Words;
@@ -37,9 +38,6 @@ const CARRIES_MAX: usize = 8;
 /// Most nodes of a loop's region. Each turn has some words of parameters, and a region starts only after all of it is
 /// recorded.
 const LOOP_NODES_MAX: usize = 16_384;
-/// Most nodes times elements of a loop's region: about a millisecond on a fast device, and on a slow one far less than
-/// the two seconds after which some systems reset a device as hung.
-const LOOP_WORK_MAX: u64 = 1 << 34;
 /// Earlier places of a statement at which a body is looked for.
 const PLACES_MAX: usize = 16;
 

@@ -83,7 +83,6 @@ mod taint;
 mod validate;
 mod whereabouts;
 
-pub use fairness::ring_ns;
 pub use ingest::session_closed;
 
 #[cfg(test)]

@@ -13,10 +13,8 @@
 use super::cut::{Cut, Dep};
 use super::fates::Fate;
 use super::state::State;
+use crate::contract::costs::RING_NODE_ELEMENTS;
 use smallvec::{SmallVec, smallvec};
-
-/// The cost of taking one node through the ring, in elements that could be computed in the same time.
-const NODE_ELEMENTS: u64 = 2048;
 
 impl State {
     /// The cost of computing each node of a cut, in elements: those that the cut computes of it, but at least the
@@ -38,7 +36,7 @@ impl State {
                 }
             }
         }
-        let overhead = cut.nodes.len() as u64 * NODE_ELEMENTS;
+        let overhead = cut.nodes.len() as u64 * RING_NODE_ELEMENTS;
         costs.iter_mut().for_each(|cost| *cost = (*cost).max(overhead));
         costs
     }

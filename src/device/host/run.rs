@@ -11,6 +11,7 @@ use super::order::Touched;
 use super::table::Table;
 use crate::config::DeviceChoice;
 use crate::contract::batch::{Batch, Command};
+use crate::contract::costs::{COPY_US_PER_BYTE, FREE_US_PER_BYTE, INLINE_LAUNCH_US, LAUNCH_APART_US};
 use crate::contract::device::DeviceInfo;
 use crate::contract::plan::{Launch, Program};
 use crate::device::backend::{Backend, Context, DeviceLoss, Driving, blame_from, blamed};
@@ -22,20 +23,6 @@ use crate::timeline::{Detail, Lane, flow};
 use crossbeam_channel::Receiver;
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// A launch that is estimated to take at least this many microseconds runs on a thread of its own.
-const LAUNCH_APART_US: f64 = 3000.0;
-
-// With the next three constants, `Host::is_brief` estimates how long one thread takes for a batch. The ring runs a brief
-// batch itself. No result depends on them. They are chosen, from what current cores do; `Costs` describes all threads of the
-// host together.
-
-/// Estimated microseconds of a kernel that has almost nothing to compute, on one thread.
-const INLINE_LAUNCH_US: f64 = 0.5;
-/// Estimated microseconds for a byte that a thread copies: 10 GB a second.
-const COPY_US_PER_BYTE: f64 = 1e-4;
-/// Estimated microseconds for a byte that is freed, if its page is returned to the system: some 40 ns for 4 KiB.
-const FREE_US_PER_BYTE: f64 = 1e-5;
 
 /// The state of the host device.
 pub(super) struct Host {

@@ -17,6 +17,7 @@
 //!   the tasks' do at the most, both at the 99th percentile.
 
 use crate::config::{Config, DeviceChoice};
+use crate::contract::costs::ring_ns;
 use crate::contract::device::DeviceKind;
 use crate::contract::fixtures::device;
 use crate::contract::messages::scheduler::{SchedulerEvent, SchedulerInstruction};
@@ -30,7 +31,6 @@ use crate::ids::{GatherId, SessionId, ValueId};
 use crate::ring::backlog::Backlog;
 use crate::ring::run::TOLD_AT_ONCE;
 use crate::rounds::rounds;
-use crate::scheduler::ring_ns;
 use crate::scheduler::state::State;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
