@@ -64,7 +64,7 @@ struct Simulator {
     dice: Dice,
     mode: Mode,
     state: State,
-    /// Device 1. In every fifth seed, it is a device that is not a GPU (DEV-1).
+    /// Device 1. In every second seed, it is a device unlike those that this package opens (DEV-1).
     gpu: DeviceInfo,
     /// Events that users sent and the scheduler has not taken in.
     backlog: Backlog,
@@ -172,7 +172,8 @@ impl Simulator {
             ..Config::default()
         };
         let later = choice != DeviceChoice::Host && dice.one_in(2);
-        let gpu = if seed % 5 == 4 { unified(1) } else { device(1, DeviceKind::Gpu) };
+        // Every second seed has a device unlike those that this package opens (DEV-1).
+        let gpu = if seed % 2 == 1 { unified(1) } else { device(1, DeviceKind::Gpu) };
         let state = if later {
             State::new(vec![device(0, DeviceKind::Host)], &config).with_promised_gpu()
         } else {

@@ -2,9 +2,10 @@
 //! Checks the share of the latter, and how long each session waits.
 //!
 //! The real backlog and the real scheduler, on a virtual clock: the ring's thread takes its time for every event, a
-//! device computes one region after another. Either may be the bottleneck. A number of tasks open a session for a
-//! request, await its answer, close it and begin again; how many, changes as the run goes on. The session that stays,
-//! of a random weight, has always [`OUTSTANDING`] requests that are not answered.
+//! device computes one region after another. Either may be the bottleneck. The device is the host, or on every second
+//! seed one unlike those that this package opens. A number of tasks open a session for a request, await its answer, close
+//! it and begin again; how many, changes as the run goes on. The session that stays, of a random weight, has always
+//! [`OUTSTANDING`] requests that are not answered.
 //!
 //! Must hold for every seed, looked at after every answer (`w` is a session's weight, `W` the sum of the weights of the
 //! sessions with work at its largest since the session was answered last, `N` their number then, `c` the largest
@@ -18,8 +19,8 @@
 
 use crate::config::{Config, DeviceChoice};
 use crate::contract::costs::ring_ns;
-use crate::contract::device::DeviceKind;
-use crate::contract::fixtures::device;
+use crate::contract::device::{DeviceInfo, DeviceKind};
+use crate::contract::fixtures::{device, unified};
 use crate::contract::messages::scheduler::{SchedulerEvent, SchedulerInstruction};
 use crate::contract::records::Records;
 use crate::contract::region::{CutReason, Region};
@@ -125,8 +126,12 @@ struct Seen {
 impl World {
     fn new(seed: u64) -> World {
         let mut dice = Dice(seed);
-        let config =
-            Config { device: DeviceChoice::Host, batches_in_flight: 1 + dice.below(3) as u32, ..Config::default() };
+        // Every second seed computes on a device unlike those that this package opens (DEV-1), as fast as the host.
+        let (host, is_unified) = (device(0, DeviceKind::Host), seed % 2 == 1);
+        let choice = if is_unified { DeviceChoice::Gpu(None) } else { DeviceChoice::Host };
+        let beside = is_unified.then(|| DeviceInfo { costs: host.costs, ..unified(1) });
+        let devices: Vec<DeviceInfo> = [host].into_iter().chain(beside).collect();
+        let config = Config { device: choice, batches_in_flight: 1 + dice.below(3) as u32, ..Config::default() };
         let tasks = [4, 16, 16, 60, 700][dice.below(5)];
         // Its share is a third at the most, also while half of the tasks have gone: up to seven regions are downstream in
         // the order in which they were sent, and its four requests cannot be half of these and wait elsewhere, too.
@@ -134,7 +139,7 @@ impl World {
         let least = 1 + dice.below(40);
         let weights = if dice.one_in(3) { vec![1, 1, 2, 4] } else { vec![1] };
         let mut world = World {
-            state: State::new(vec![device(0, DeviceKind::Host)], &config),
+            state: State::new(devices, &config),
             backlog: Backlog::new(config.ring_room()),
             now_ns: 0,
             users: BinaryHeap::new(),
