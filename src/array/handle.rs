@@ -23,10 +23,10 @@ pub(crate) struct TapeIndex {
 
 impl TapeIndex {
     fn new(index: Option<u64>) -> TapeIndex {
-        TapeIndex { word: AtomicU64::new(TapeIndex::word(index)) }
+        TapeIndex { word: AtomicU64::new(TapeIndex::encode(index)) }
     }
 
-    fn word(index: Option<u64>) -> u64 {
+    fn encode(index: Option<u64>) -> u64 {
         index.map_or(0, |index| index + 1)
     }
 
@@ -39,7 +39,7 @@ impl TapeIndex {
     /// The value is on the tape under this number, or on no tape. Called under the tape's lock.
     #[inline]
     pub fn set(&self, index: Option<u64>, ordering: Ordering) {
-        self.word.store(TapeIndex::word(index), ordering);
+        self.word.store(TapeIndex::encode(index), ordering);
     }
 }
 

@@ -219,8 +219,8 @@ fn gpu_memory<T: Element>(home: &Arc<Home>, elements: usize, pin: Option<DeviceI
 }
 
 /// Memory of the device that was named, or of the one beside the host, if there is some left and the device's elements
-/// of this type are as wide as the caller's. A device that was named and is opened on demand is opened if the caller may
-/// wait, because the array goes there.
+/// of this type are as wide as the caller's. A device that was named and is opened on demand is opened if the caller
+/// may wait, because the array goes there.
 fn leased(
     home: &Arc<Home>,
     pin: Option<DeviceId>,

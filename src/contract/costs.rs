@@ -1,5 +1,5 @@
-//! Constants of cost and time by which several parts of the runtime decide what is worth it, each with its unit and with
-//! where it comes from.
+//! Constants of cost and time by which several parts of the runtime decide what is worth it, each with its unit and
+//! with where it comes from.
 //!
 //! In: nothing. Out: numbers. Must hold: none is measured while the runtime runs, so that decisions do not depend on a
 //! clock. Measured constants of a device are its `Costs` (`device.rs`); what ops cost, in simple operations, is in
@@ -42,8 +42,8 @@ pub const LAUNCH_APART_US: f64 = 3000.0;
 pub const INLINE_US: f64 = 10.0;
 /// The same limit if other work waits: to wake another thread would cost the ring's thread more. Chosen.
 pub const INLINE_BUSY_US: f64 = 3.0;
-/// Estimated microseconds of a kernel that has almost nothing to compute, on one thread. Chosen, from what current cores
-/// do, as are the next two; a device's `Costs` describe all threads of the host together.
+/// Estimated microseconds of a kernel that has almost nothing to compute, on one thread. Chosen, from what current
+/// cores do, as are the next two; a device's `Costs` describe all threads of the host together.
 pub const INLINE_LAUNCH_US: f64 = 0.5;
 /// Estimated microseconds for a byte that a thread copies: 10 GB a second.
 pub const COPY_US_PER_BYTE: f64 = 1e-4;
@@ -51,12 +51,12 @@ pub const COPY_US_PER_BYTE: f64 = 1e-4;
 pub const FREE_US_PER_BYTE: f64 = 1e-5;
 
 /// Simple operations (`graph::costs`) up to which a device of throughput computes a chain again rather than store it.
-/// Arithmetic is idle while memory is read: GPUs do about ten simple operations while they move a byte, and a value that
-/// is written out and read again moves eight bytes at the least. Chosen by that.
+/// Arithmetic is idle while memory is read: GPUs do about ten simple operations while they move a byte, and a value
+/// that is written out and read again moves eight bytes at the least. Chosen by that.
 pub const RECOMPUTED_ON_THROUGHPUT: u32 = 72;
 /// The same on a core, which does about one simple operation while it moves a byte to or from its cache. Chosen by
 /// that.
 pub const RECOMPUTED_ON_CORES: u32 = 5;
-/// Simple operations up to which a core computes a chain for every element of a reader that is larger than the chain. But
-/// 40 ops are one kernel, whatever functions they are (of an angle: 30). Chosen.
+/// Simple operations up to which a core computes a chain for every element of a reader that is larger than the chain.
+/// But 40 ops are one kernel, whatever functions they are (of an angle: 30). Chosen.
 pub const EXPANDED_ON_CORES: u32 = 40 * 30;

@@ -36,8 +36,9 @@ use std::sync::Arc;
 /// practice.
 const ROUNDS: u32 = 3;
 
-/// Plans a region, by one of three lists of passes: [`loop_passes`] makes one kernel of a loop, [`block_passes`] one of a
-/// block, and [`passes`] as many as are needed of every other region, and of loops and blocks that cannot be one kernel.
+/// Plans a region, by one of three lists of passes: [`loop_passes`] makes one kernel of a loop, [`block_passes`] one of
+/// a block, and [`passes`] as many as are needed of every other region, and of loops and blocks that cannot be one
+/// kernel.
 ///
 /// The grouping is made from structure alone, so it does not know how many pieces, bindings and bytes a buffer takes.
 /// If a kernel turns out to need too many, the region is grouped again into kernels that read less.

@@ -1,8 +1,9 @@
 //! Makes a region that is a loop one kernel with a loop.
 //!
 //! In: a region of several turns (REGION-4). Out: one turn as a region, which is lowered as any other; then its kernel
-//! as a loop, with a row of parameters for each turn. Must hold: FUSE-9: the kernel depends on the body alone: neither on the number of turns nor on
-//! the numbers; on the host, its results are those of the turns computed one after the other, bit for bit.
+//! as a loop, with a row of parameters for each turn. Must hold: FUSE-9: the kernel depends on the body alone: neither
+//! on the number of turns nor on the numbers; on the host, its results are those of the turns computed one after the
+//! other, bit for bit.
 
 use super::form::RegionGraph;
 use super::grouping::Cluster;

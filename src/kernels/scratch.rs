@@ -1,9 +1,9 @@
 //! Memory that ops need on a GPU beside what they read and write: scratch, in one piece, of 32-bit words.
 //!
-//! In: an op with the sizes of its arguments and its value, or a call of a library kernel. Out: words of scratch; `None`
-//! if no GPU can run it, since a kernel counts words and places in 32 bits. Must hold: an op has the scratch of the
-//! library call that fusion makes of it. Placement reads the one (`scratch_words`), fusion and the kernels the other
-//! (`Library::scratch_words`).
+//! In: an op with the sizes of its arguments and its value, or a call of a library kernel. Out: words of scratch;
+//! `None` if no GPU can run it, since a kernel counts words and places in 32 bits. Must hold: an op has the scratch of
+//! the library call that fusion makes of it. Placement reads the one (`scratch_words`), fusion and the kernels the
+//! other (`Library::scratch_words`).
 
 use super::library::Library;
 use super::{fft, matmul};
@@ -110,8 +110,8 @@ fn of_assignment(extent: u64, scalar_value: bool) -> u64 {
 }
 
 /// Words for a sort of `lines` lines of `len` elements (`kernels/sort`). Keys of several digits take two copies of the
-/// keys and one copy of the positions. Each digit of each line takes a count for each tile, and the sum of these counts.
-/// `None` if a workgroup cannot count the places of padded lines in 32 bits.
+/// keys and one copy of the positions. Each digit of each line takes a count for each tile, and the sum of these
+/// counts. `None` if a workgroup cannot count the places of padded lines in 32 bits.
 fn of_sort(dtype: DType, len: u64, lines: u64) -> Option<u64> {
     if len <= SORT_TILE {
         let padded = if len <= SORT_BLOCK { len.next_power_of_two() } else { len };

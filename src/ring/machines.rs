@@ -334,9 +334,7 @@ impl Machines {
                     self.to_fusion.push_back(FusionEvent::PlanRan { key, device, us });
                     continue;
                 }
-                ResidencyOutput::RegionFinished { region, faults } => {
-                    SchedulerEvent::RegionFinished { region, faults }
-                }
+                ResidencyOutput::RegionFinished { region, faults } => SchedulerEvent::RegionFinished { region, faults },
                 ResidencyOutput::RegionFailed { region, error } => SchedulerEvent::RegionFailed { region, error },
                 ResidencyOutput::ValueArrived { value, data } => SchedulerEvent::ValueArrived { value, data },
                 ResidencyOutput::DeviceStalled(device) => SchedulerEvent::DeviceStalled(device),

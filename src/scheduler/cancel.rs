@@ -1,9 +1,9 @@
 //! Cancels work that is no longer needed. A queued region is dropped, or reduced to the parts whose outputs may still
 //! be asked for, and parked until then. For a region downstream, residency is told to drop it if it is not placed yet.
 //!
-//! In: values that lost a demand, or their last handle before they were made. Out: dropped regions, `CancelRegion`. Must
-//! hold: SCHED-3, SCHED-8; a region loses only whole parts that share neither nodes nor inputs with the rest, so the
-//! kernels of the rest do not change.
+//! In: values that lost a demand, or their last handle before they were made. Out: dropped regions, `CancelRegion`.
+//! Must hold: SCHED-3, SCHED-8; a region loses only whole parts that share neither nodes nor inputs with the rest, so
+//! the kernels of the rest do not change.
 
 use super::graph::{Entries, Residence};
 use super::regions::Change;

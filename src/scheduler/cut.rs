@@ -13,10 +13,8 @@ use super::placement::Where;
 use super::portions::{elements_max, portions};
 use super::state::State;
 use crate::contract::region::CutReason;
-use crate::error::Error;
 use crate::ids::{DeviceId, SessionId};
 use petgraph::stable_graph::NodeIndex;
-use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 /// The most nodes a region holds.

@@ -4,8 +4,8 @@
 //! the ends that a region announces when it is sent, and those that happen when it leaves. Must hold:
 //! - ENDS-1: a value's end changes only as this table says.
 //! - ENDS-2: a region that will announce a value's end has not been sent, and reads or makes the value.
-//! - ENDS-3: each value that `Ends` lists for a region is `Scheduled` for that region, or was announced with it. A region that is
-//!   not listed ends no value.
+//! - ENDS-3: each value that `Ends` lists for a region is `Scheduled` for that region, or was announced with it. A
+//!   region that is not listed ends no value.
 //! - ENDS-4: only a live value that no program can reach has an entry.
 //!
 //! | from \ change | `schedule` | `unschedule` | `send` of the region | `announce` | `leave` of the region | `made_again` |
@@ -14,10 +14,11 @@
 //! | Scheduled | | Undecided | Announced with the region | | | Scheduled |
 //! | Announced | | Announced | | | Announced, and it has happened | Undecided |
 //!
-//! An end that was announced with a region happens when that region leaves downstream, whether it ran or failed. It also
-//! happens if the value was made again, or sent again, in between, since residency does not know of that. So an
-//! `Undecided` value may be listed for a region downstream: the end was announced for the value's former bytes, but it frees
-//! the new ones (`EndedValue::is_former`). If the value is needed after that, it has to be made, or sent, once more.
+//! An end that was announced with a region happens when that region leaves downstream, whether it ran or failed. It
+//! also happens if the value was made again, or sent again, in between, since residency does not know of that. So an
+//! `Undecided` value may be listed for a region downstream: the end was announced for the value's former bytes, but it
+//! frees the new ones (`EndedValue::is_former`). If the value is needed after that, it has to be made, or sent, once
+//! more.
 
 use crate::ids::{RegionId, ValueId};
 use rustc_hash::FxHashMap;
@@ -37,7 +38,8 @@ pub(super) enum How {
 enum End {
     /// A region that has not been sent will announce the end when it is sent.
     Scheduled { by: RegionId, how: How },
-    /// Residency was told of the end. It happens when the region `with` leaves downstream; if there is none, it has happened.
+    /// Residency was told of the end. It happens when the region `with` leaves downstream; if there is none, it has
+    /// happened.
     Announced { with: Option<RegionId> },
 }
 
@@ -121,7 +123,9 @@ impl Ends {
         for value in values {
             let before = self.of.insert(*value, End::Announced { with: Some(region) });
             match before {
-                Some(End::Scheduled { by, how }) if by == region => behind.extend((how == How::Behind).then_some(*value)),
+                Some(End::Scheduled { by, how }) if by == region => {
+                    behind.extend((how == How::Behind).then_some(*value))
+                }
                 _ => panic!("ENDS-1: {region} is sent, and the end of {value} is {before:?}"),
             }
         }
@@ -183,7 +187,8 @@ impl Ends {
     /// The regions that end something, and whether each value in their lists is scheduled for the region.
     #[cfg(test)]
     pub fn lists(&self) -> impl Iterator<Item = (RegionId, bool)> + '_ {
-        let is_scheduled = |region, value| matches!(self.of.get(value), Some(End::Scheduled { by, .. }) if *by == region);
+        let is_scheduled =
+            |region, value| matches!(self.of.get(value), Some(End::Scheduled { by, .. }) if *by == region);
         self.with.iter().map(move |(region, values)| (*region, values.iter().all(|value| is_scheduled(*region, value))))
     }
 }

@@ -1,8 +1,8 @@
 //! The live graph: a `petgraph` stable graph of the values that are still reachable.
 //!
-//! In: nodes as they were recorded. Out: entries with their home and who keeps them alive. Edges lead from an
-//! argument to its lazy users and end when the user is cut. Must hold: SCHED-1, SCHED-2; entries can be read by all, and
-//! change by the methods in `graph/events.rs` alone.
+//! In: nodes as they were recorded. Out: entries with their home and who keeps them alive. Edges lead from an argument
+//! to its lazy users and end when the user is cut. Must hold: SCHED-1, SCHED-2; entries can be read by all, and change
+//! by the methods in `graph/events.rs` alone.
 
 mod events;
 

@@ -11,6 +11,7 @@ use super::graph::{Entries, Live, Residence};
 use super::ledger::Charge;
 use super::opening::Waiting;
 use super::regions::{Cause, UnfinishedRegion};
+use super::sessions::Session;
 use super::state::{PARTS_MAX, Phase, State, shutting_down};
 use super::story::What;
 use crate::contract::messages::scheduler::SchedulerInstruction;

@@ -18,13 +18,13 @@ pub(super) const NO_BINDINGS: &str = "its arrays lie in more pieces of memory th
 /// The reason if a factorisation runs on the host because its matrix has too many rows.
 pub(super) const TOO_TALL: &str = "its matrix has more rows than the loops of a kernel may take";
 
+/// The reason if an op runs on the host because a GPU cannot count what its kernel needs as scratch.
+pub(super) const NO_SCRATCH: &str = "its scratch memory has more than 2^32 words";
+
 /// Whether an op's matrices, if it is a factorisation, have more rows than its kernels take.
 pub(super) fn is_too_tall(op: &Op, meta: &Meta) -> bool {
     matches!(op, Op::Linear(linear) if meta.shape.dim(0) > linear.gpu_rows_max())
 }
-
-/// The reason if an op runs on the host because a GPU cannot count what its kernel needs as scratch.
-pub(super) const NO_SCRATCH: &str = "its scratch memory has more than 2^32 words";
 
 /// The sizes by which an op's needs of memory are counted.
 #[derive(Clone, Copy)]

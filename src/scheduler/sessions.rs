@@ -92,8 +92,8 @@ impl Sessions {
         entry.weight = weight;
     }
 
-    /// A segment of a session arrived, so the session is known from now on (SCHED-9). Returns whether it has ended: then
-    /// the segment is refused.
+    /// A segment of a session arrived, so the session is known from now on (SCHED-9). Returns whether it has ended:
+    /// then the segment is refused.
     pub fn segment_arrived(&mut self, session: SessionId) -> bool {
         self.0.entry(session).or_insert_with(|| Session::new(Arc::from("unnamed"), 1)).closed
     }
@@ -147,8 +147,8 @@ impl Sessions {
         self.0.clear();
     }
 
-    /// A region waits for its turn, at its place in the order of cutting (SCHED-6). It may be repeated after its session
-    /// has ended, which is then in the table again until the region is sent.
+    /// A region waits for its turn, at its place in the order of cutting (SCHED-6). It may be repeated after its
+    /// session has ended, which is then in the table again until the region is sent.
     pub fn enqueue(&mut self, owner: SessionId, id: RegionId, order_of: impl Fn(RegionId) -> u64) {
         let queue = &mut self.0.entry(owner).or_insert_with(Session::ended).queue;
         let order = order_of(id);

@@ -1,18 +1,18 @@
 //! The scheduler as a state machine: events in, instructions out. No channel, clock, thread or device.
 //!
 //! The handling of each kind of event is in a file of its own: `ingest` (segments, into the `graph`), `cut` (what
-//! runs), `fates` (what of it is stored), `placement` (where) and `room` (whether it fits there), `build` (regions, in `portions` of a bounded size),
-//! `passing` (what is computed and not kept), `demand` (gathers), `fairness` (whose turn), `completion` and `taint`
-//! (what happened to it), `release` (unreachable values), `cancel` (regions whose outputs are no longer needed),
-//! `parking` (regions that no gather waits for at present), `keeping` (memory that parked regions and lazy values
-//! hold), `lineage` (lost values are computed again), `opening` (a GPU on demand) and `story` (a log of each value's
-//! transitions, for tests).
+//! runs), `fates` (what of it is stored), `placement` (where) and `room` (whether it fits there), `build` (regions, in
+//! `portions` of a bounded size), `passing` (what is computed and not kept), `demand` (gathers), `fairness` (whose
+//! turn), `completion` and `taint` (what happened to it), `release` (unreachable values), `cancel` (regions whose
+//! outputs are no longer needed), `parking` (regions that no gather waits for at present), `keeping` (memory that
+//! parked regions and lazy values hold), `lineage` (lost values are computed again), `opening` (a GPU on demand) and
+//! `story` (a log of each value's transitions, for tests).
 //!
 //! `State` is made of parts, and only a part's own methods change its tables: the devices (`fleet`), the live values
 //! (`graph`, by the events in `graph/events`), when they end (`ends`), the sessions (`sessions`), the open gathers
-//! (`demand`), the unfinished regions (`regions`) and those of them that may not be needed (`cancel`) or make lost values
-//! again (`lineage`), the turns (`fairness`), the limits on lazy values and parked regions (`keeping`), the device that is
-//! not open yet (`opening`), the numbers of segments (`ingest`), credits and counts (`ledger`).
+//! (`demand`), the unfinished regions (`regions`) and those of them that may not be needed (`cancel`) or make lost
+//! values again (`lineage`), the turns (`fairness`), the limits on lazy values and parked regions (`keeping`), the
+//! device that is not open yet (`opening`), the numbers of segments (`ingest`), credits and counts (`ledger`).
 
 use super::cancel::Recheck;
 use super::cut::Scratch;

@@ -57,7 +57,9 @@ impl Lowering<'_, '_> {
         if matches!(view, View::Reshape) {
             let place = match at {
                 At::Flat | At::Linear(_) => at.clone(),
-                At::Outer | At::Coordinates(_) => At::Linear(linear(&mut self.builder, &self.space, at, shape, Some(n))),
+                At::Outer | At::Coordinates(_) => {
+                    At::Linear(linear(&mut self.builder, &self.space, at, shape, Some(n)))
+                }
             };
             return self.arg(n, 0, &place, guard);
         }

@@ -13,8 +13,8 @@ use super::radix::{BEFORE, LEN, LINES, key_function};
 use super::{radix, tile};
 use crate::error::{Error, ErrorKind};
 use crate::graph::DType;
-use crate::kernels::scratch::{SORT_BLOCK, SORT_TILE};
 use crate::kernels::library::{Library, Pass};
+use crate::kernels::scratch::{SORT_BLOCK, SORT_TILE};
 use crate::kernels::wgsl::pieces::{Module, OWN_WORDS, grid_of, segments_key};
 use crate::kernels::wgsl::types::storage;
 

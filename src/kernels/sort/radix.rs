@@ -14,8 +14,8 @@
 use super::gpu::{key_type, ordered};
 use crate::error::Error;
 use crate::graph::DType;
-use crate::kernels::scratch::{SORT_DIGITS, SORT_TILE, sort_digits};
 use crate::kernels::library::Pass;
+use crate::kernels::scratch::{SORT_DIGITS, SORT_TILE, sort_digits};
 use crate::kernels::wgsl::pieces::{Module, OWN_WORDS, grid_of, segments_key};
 use crate::kernels::wgsl::types::storage;
 use std::fmt::Write;

@@ -7,8 +7,8 @@
 use super::radix::{BEFORE, EACH, LANES, LEN, LINES, TILE, TILE_LOG2, key_function, memory, split};
 use crate::error::Error;
 use crate::graph::DType;
-use crate::kernels::scratch::sort_digits;
 use crate::kernels::library::Pass;
+use crate::kernels::scratch::sort_digits;
 use crate::kernels::wgsl::pieces::{Module, grid_of, segments_key};
 use crate::kernels::wgsl::types::storage;
 use std::fmt::Write;

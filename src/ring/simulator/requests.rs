@@ -3,9 +3,9 @@
 //!
 //! The real backlog and the real scheduler, on a virtual clock: the ring's thread takes its time for every event, a
 //! device computes one region after another. Either may be the bottleneck. The device is the host, or on every second
-//! seed one unlike those that this package opens. A number of tasks open a session for a request, await its answer, close
-//! it and begin again; how many, changes as the run goes on. The session that stays, of a random weight, has always
-//! [`OUTSTANDING`] requests that are not answered.
+//! seed one unlike those that this package opens. A number of tasks open a session for a request, await its answer,
+//! close it and begin again; how many, changes as the run goes on. The session that stays, of a random weight, has
+//! always [`OUTSTANDING`] requests that are not answered.
 //!
 //! Must hold for every seed, looked at after every answer (`w` is a session's weight, `W` the sum of the weights of the
 //! sessions with work at its largest since the session was answered last, `N` their number then, `c` the largest

@@ -70,8 +70,8 @@ impl LiveGraph {
         self.live(at).counted_as_kept = true;
     }
 
-    /// The value will never exist, for this reason. It has no readback from now on, and reads nothing (SCHED-2). Returns
-    /// the arguments that it read.
+    /// The value will never exist, for this reason. It has no readback from now on, and reads nothing (SCHED-2).
+    /// Returns the arguments that it read.
     pub fn failed(&mut self, at: NodeIndex, error: Error) -> SmallVec<[NodeIndex; 4]> {
         let arguments = self.detach(at);
         let live = self.live(at);
@@ -108,7 +108,7 @@ impl LiveGraph {
     pub fn sent_as_input(&mut self, value: ValueId, may_be_freed: bool) -> Option<Arc<HostBuffer>> {
         let live = self.known(value);
         let is_new = !std::mem::replace(&mut live.known, true) || may_be_freed;
-        live.host.clone().filter(|_| is_new)
+        if is_new { live.host.clone() } else { None }
     }
 
     /// A region that makes a value is sent, so residency knows the value from now on.
@@ -139,8 +139,8 @@ impl LiveGraph {
 
 /// Losses and readbacks.
 impl LiveGraph {
-    /// Residency has freed a value that is still needed. `pending_loss` is the reason if a region that was sent makes the
-    /// value and no copy is in host memory: the value counts as lost when that region ends.
+    /// Residency has freed a value that is still needed. `pending_loss` is the reason if a region that was sent makes
+    /// the value and no copy is in host memory: the value counts as lost when that region ends.
     pub fn freed(&mut self, at: NodeIndex, pending_loss: Option<Error>) {
         let live = self.live(at);
         live.known = false;

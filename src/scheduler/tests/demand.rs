@@ -218,7 +218,8 @@ fn a_region_downstream_that_nobody_needs_is_cancelled_and_what_it_read_is_let_go
     b.event(SchedulerEvent::GatherCancelled(g));
     let cancelled = |b: &mut Bench| -> Vec<RegionId> {
         let all = b.out.extract_if(.., |i| matches!(i, SchedulerInstruction::CancelRegion { .. }));
-        all.map(|i| if let SchedulerInstruction::CancelRegion { region } = i { region } else { unreachable!() }).collect()
+        all.map(|i| if let SchedulerInstruction::CancelRegion { region } = i { region } else { unreachable!() })
+            .collect()
     };
     assert_eq!(cancelled(&mut b), [second[0].id], "the other one makes what is still wanted");
     b.event(SchedulerEvent::GatherCancelled(e));

@@ -7,14 +7,13 @@
 pub trait Real: Copy + Send + Sync + 'static {
     /// Zero.
     const ZERO: Self;
-    /// Vectors of 512 bits, vectors of 256 bits, and arrays that the compiler may vectorise.
+    /// Vectors of 512 bits.
     #[cfg(target_arch = "x86_64")]
-    #[doc(hidden)]
     type Avx512: Lanes<Real = Self>;
+    /// Vectors of 256 bits.
     #[cfg(target_arch = "x86_64")]
-    #[doc(hidden)]
     type Avx2: Lanes<Real = Self>;
-    #[doc(hidden)]
+    /// Arrays that the compiler may vectorise.
     type Plain: Lanes<Real = Self>;
     /// The sum of two numbers.
     fn plus(self, other: Self) -> Self;
