@@ -88,10 +88,10 @@ impl Printer {
         }
         match value {
             Value::Cell(cell) => self.named_cell(name, cell),
-            Value::Struct(structure) if let Some(cleanup) = &structure.cleanup => {
-                self.named_text(name, &cleanup_text(&cleanup.duty.function));
-            }
-            Value::Struct(structure) => self.named_struct(name, structure),
+            Value::Struct(structure) => match &structure.cleanup {
+                Some(cleanup) => self.named_text(name, &cleanup_text(&cleanup.duty.function)),
+                None => self.named_struct(name, structure),
+            },
             Value::Function(function) => self.named_function(name, function),
             Value::Map(map) => self.named_map(name, map),
             Value::Parser(parser) => self.named_parser(name, parser),
@@ -111,11 +111,11 @@ impl Printer {
                 true => self.line(cell_summary(cell)),
                 false => self.cell_body(cell),
             },
-            Value::Struct(structure) if let Some(cleanup) = &structure.cleanup => {
-                self.line(cleanup_text(&cleanup.duty.function));
-            }
-            Value::Struct(structure) if structure.len() == 1 => self.inside(4, |p| p.fields(structure)),
-            Value::Struct(structure) => self.inside(2, |p| p.field_names(structure)),
+            Value::Struct(structure) => match &structure.cleanup {
+                Some(cleanup) => self.line(cleanup_text(&cleanup.duty.function)),
+                None if structure.len() == 1 => self.inside(4, |p| p.fields(structure)),
+                None => self.inside(2, |p| p.field_names(structure)),
+            },
             Value::Function(function) => self.line(handle_text(function)),
             Value::Map(map) => self.map_properties(map),
             Value::Parser(parser) => self.parser_properties(parser),

@@ -138,9 +138,9 @@ fn columns<'a>(printer: &Printer, tensor: &'a Tensor) -> Columns<'a> {
         Data::F64(_) | Data::F32(_) => {
             let single = matches!(*tensor.data, Data::F32(_));
             let precision = printer.precision(single);
-            let layout = match &*tensor.data {
-                Data::F64(v) if let Form::Range { limit } = tensor.form => layout::range(v, limit, precision),
-                data => layout::matrix(Extent::of(shown(tensor).map(|i| data.f64_at(i))), precision),
+            let layout = match (&*tensor.data, tensor.form) {
+                (Data::F64(v), Form::Range { limit }) => layout::range(v, limit, precision),
+                (data, _) => layout::matrix(Extent::of(shown(tensor).map(|i| data.f64_at(i))), precision),
             };
             Columns {
                 width: layout.width + 2,

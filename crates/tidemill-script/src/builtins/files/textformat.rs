@@ -73,7 +73,10 @@ fn named(out: &mut Vec<u8>, name: &str, value: &Value, depth: usize) -> Result<(
         }
         Value::Tensor(t) => array(out, t),
         // A handle has captured this array.
-        Value::Lazy(l) if let Some(t) = l.host.get() => array(out, t),
+        Value::Lazy(l) => match l.host.get() {
+            Some(t) => array(out, t),
+            None => return Err(format!("{} objects are not saved", value.class_name())),
+        },
         Value::Cell(c) => {
             line(out, "# type: cell");
             cell(out, &c.dims, &c.items, depth)?;
