@@ -760,8 +760,8 @@ printf (' %.9g %.9g\\n', (A * x)(1), x' * x);
 #[test]
 fn a_name_without_an_effect_warns_once_in_a_run() {
     let rt = host();
-    let text =
-        "for k = 1:3, plot (k); soundsc (k); h = wordcloud (k); end, h.Color = 'r'; disp (h.Color), isfigure (h)";
+    let text = "for k = 1:3, plot (k); diary off; contour (k); h = bar (k); end
+                h.Color = 'r'; disp (h.Color), isfigure (h)";
     let script = Script::parse(text).unwrap();
     let session = rt.session("script").open();
     for _ in 0..2 {
@@ -769,6 +769,19 @@ fn a_name_without_an_effect_warns_once_in_a_run() {
         assert_eq!(workspace.printed(), "r\nans = 0\n");
         let warned = workspace.warned();
         let names: Vec<&str> = warned.lines().filter_map(|line| line.split(' ').nth(1)).collect();
-        assert_eq!(names, ["plot", "soundsc", "wordcloud", "isfigure"]);
+        assert_eq!(names, ["plot", "diary", "contour", "bar", "isfigure"]);
+    }
+}
+
+#[test]
+fn computed_values_of_what_draws_are_refused() {
+    let rt = host();
+    for text in ["c = contour (magic (3));", "[x, y] = bar (1:3);", "[x, y] = fplot (@sin, [0 1]);"] {
+        let error = run_with(&rt, text, Options::default()).unwrap_err();
+        assert!(error.message.contains("called with too many outputs"), "{text}: {error:?}");
+    }
+    for text in ["v = smooth3 (ones (3, 3, 3));", "f = isosurface (ones (3, 3, 3));", "rose (1:3)"] {
+        let error = run_with(&rt, text, Options::default()).unwrap_err();
+        assert!(error.message.contains("undefined"), "{text}: {error:?}");
     }
 }

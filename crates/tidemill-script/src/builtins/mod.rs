@@ -270,7 +270,7 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Time", system::clocks::ROWS),
         ("The process and its surroundings", system::process::ROWS),
         ("Accepted without an effect", language::accepted::IGNORED),
-        ("Accepted with a warning: plots, windows, sound", language::accepted::WARNED),
+        ("Accepted with a warning: plots, sound, tools", language::accepted::WARNED),
     ];
     FAMILIES
 }

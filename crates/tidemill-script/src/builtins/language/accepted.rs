@@ -1,9 +1,15 @@
 //! Functions that are accepted without an effect, so that scripts which call them go on.
 //!
-//! Functions for settings of a terminal or of packages do nothing, silently. Plots, windows, sound, and values kept
-//! with handles do not exist here: each of their functions warns once in a run, and returns empty outputs.
+//! Nothing is drawn, shown or played here, and there is no debugger and no profiler. A numerical script of a stranger
+//! calls some functions of that kind beside its computations. A name is on this list only if such scripts call it often
+//! (figures, axes, labels, colours, writing a figure to a file, sound), and if ignoring the call changes no number.
 //!
-//! Must hold: ACCEPTED-1: a function that computes values belongs to a family or the library, and is never listed here.
+//! [`SILENT`] has the functions whose effect would be on a terminal or on packages only: they do not warn. Each other
+//! function warns once in a run, also if it would change what is printed or would write a file.
+//!
+//! Must hold: ACCEPTED-1: a call that asks for computed values is never accepted. A function that computes values
+//! belongs to a family or the library; if it is missing, it is unknown. A function that draws, and computes values if
+//! it is called with outputs (`contour`), is accepted without outputs only.
 
 use crate::builtins::{ANY, Builtin, Outcome, Reach, Run};
 use crate::error::Flow;
@@ -12,49 +18,21 @@ use crate::vm::Interp;
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
-/// Functions that do nothing and do not warn: settings of a terminal or of packages.
-const SILENT: &[&str] = &[
-    "clc",
-    "more",
-    "close",
-    "closereq",
-    "echo",
-    "mlock",
-    "munlock",
-    "debug_on_error",
-    "debug_on_warning",
-    "beep_on_error",
-    "confirm_recursive_rmdir",
-    "print_empty_dimensions",
-    "split_long_rows",
-    "fixed_point_format",
-    "history",
-    "available_graphics_toolkits",
-    "rehash",
-    "pkg",
-    "beep",
-    "graphics_toolkit",
-    "page_screen_output",
-    "page_output_immediately",
-    "crash_dumps_octave_core",
-    "diary",
-    "dbstop",
-    "profile",
-    "opengl",
-    "feature",
-];
+/// Functions that do nothing and do not warn: settings of a terminal, of packages and of windows.
+const SILENT: &[&str] =
+    &["clc", "more", "close", "pkg", "beep", "graphics_toolkit", "page_screen_output", "page_output_immediately"];
 
 /// Makes a row of a command that accepts any arguments.
-const fn row(name: &'static str, run: Run, summary: &'static str) -> Builtin {
-    Builtin { name, args_min: 0, args_max: ANY, outputs_max: ANY, reach: Reach::Script, usage: name, summary, run }
+const fn row(name: &'static str, outputs_max: u8, run: Run, summary: &'static str) -> Builtin {
+    Builtin { name, args_min: 0, args_max: ANY, outputs_max, reach: Reach::Script, usage: name, summary, run }
 }
 
 /// Commands without an effect.
 pub static IGNORED: &[Builtin] = &{
-    let mut rows = [const { row("", silent, "") }; SILENT.len()];
+    let mut rows = [const { row("", ANY, silent, "") }; SILENT.len()];
     let mut i = 0;
     while i < SILENT.len() {
-        rows[i] = row(SILENT[i], silent, "Accepted, without an effect.");
+        rows[i] = row(SILENT[i], ANY, silent, "Accepted, without an effect.");
         i += 1;
     }
     rows
@@ -67,14 +45,28 @@ fn silent(_: &mut Interp, _: &[Value], nargout: usize) -> Flow<Outcome> {
 /// The outputs of a function in this list.
 #[derive(Clone, Copy)]
 enum Given {
-    /// A struct without fields instead of a handle. A script may set fields of it, and put it into an array.
-    Object,
-    /// Such a struct as the first output only, since the others would be values.
-    Line,
-    /// The empty matrix.
+    /// A struct without fields for each handle. A script may set fields of it, and put it into an array.
+    Handles,
+    /// Such a struct as the only output, since further ones would be computed values.
+    Handle,
+    /// No outputs, since they would be computed values.
+    Nothing,
+    /// The empty matrix, for each setting of axes that do not exist.
     Empty,
     /// False, for each element of the first argument.
     No,
+    /// The empty matrix. The function would change what is printed, write a file or stop the script.
+    Setting,
+}
+
+impl Given {
+    const fn outputs_max(self) -> u8 {
+        match self {
+            Given::Nothing => 0,
+            Given::Handle => 1,
+            Given::Handles | Given::Empty | Given::No | Given::Setting => ANY,
+        }
+    }
 }
 
 /// Makes the rows of functions that warn, by their outputs.
@@ -82,47 +74,37 @@ macro_rules! warned {
     ($($given:ident: $($name:literal)+;)+) => {
         &[$($(row(
             $name,
+            Given::$given.outputs_max(),
             |interp, args, nargout| warned(interp, $name, Given::$given, args, nargout),
             "Accepted, without an effect; its first call warns.",
         ),)+)+]
     };
 }
 
-/// Functions for plots, windows, sound, and values kept with handles.
+/// Functions for plots, sound, and tools of programmers.
 #[rustfmt::skip]
 pub static WARNED: &[Builtin] = warned! {
-    Object:
-        "plot3" "stem" "stem3" "scatter" "scatter3" "bar3" "bar3h" "pie" "pie3" "pcolor" "quiver" "quiver3" "fplot3"
-        "ezplot" "ezplot3" "ezpolar" "ezcontour" "ezcontourf" "ezmesh" "ezmeshc" "ezsurf" "ezsurfc" "fsurf" "fmesh"
-        "fcontour" "fimplicit" "box" "xlabel" "ylabel" "zlabel" "title" "subtitle" "sgtitle" "text" "gtext"
-        "annotation" "line" "animatedline" "addpoints" "xline" "yline" "refline" "patch" "fill" "fill3" "rectangle"
-        "surf" "surface" "surfc" "surfl" "mesh" "meshc" "meshz" "waterfall" "ribbon" "slice" "trimesh" "trisurf"
-        "triplot" "tetramesh" "image" "imagesc" "imshow" "spy" "plotyy" "yyaxis" "plotmatrix" "polar" "polarplot"
-        "polarscatter" "compass" "feather" "comet" "comet3" "errorbar" "loglogerr" "semilogxerr" "semilogyerr"
-        "histogram" "histogram2" "heatmap" "boxplot" "boxchart" "swarmchart" "bubblechart" "wordcloud" "geoplot"
-        "gplot" "treeplot" "streamline" "streamtube" "streamribbon" "coneplot" "tiledlayout" "legend" "colorbar"
-        "light" "lightangle" "camlight" "hggroup" "hgtransform" "copyobj" "uicontrol" "uimenu" "uipanel"
-        "uibuttongroup" "uicontextmenu" "uitable" "uitoolbar" "uipushtool" "uitoggletool" "uifigure" "uiaxes"
-        "waitbar" "msgbox" "errordlg" "warndlg" "helpdlg" "dialog" "addlistener" "linkprop" "rotate3d" "zoom" "pan"
-        "datacursormode" "clabel" "rgbplot" "stackedplot" "scatterhistogram" "pareto" "hgload" "openfig" "figure"
-        "gcf" "gca" "axes" "newplot" "subplot" "nexttile" "groot" "gobjects" "ancestor" "getframe";
-    Line:
-        "plot" "loglog" "semilogx" "semilogy" "area" "bar" "barh" "fplot" "rose" "surfnorm";
+    Handles:
+        "figure" "gcf" "gca" "axes" "subplot" "tiledlayout" "nexttile" "groot" "gobjects" "plot3" "plotyy" "yyaxis"
+        "stem" "stem3" "scatter" "scatter3" "bar3" "pie" "errorbar" "histogram" "histogram2" "heatmap" "boxplot" "polar"
+        "polarplot" "surf" "surfc" "surfl" "surface" "mesh" "meshc" "waterfall" "pcolor" "fsurf" "fmesh" "fcontour"
+        "fimplicit" "ezplot" "ezsurf" "trisurf" "trimesh" "triplot" "quiver" "quiver3" "streamline" "slice" "image"
+        "imagesc" "imshow" "spy" "line" "animatedline" "addpoints" "xline" "yline" "patch" "fill" "rectangle" "text"
+        "annotation" "xlabel" "ylabel" "zlabel" "title" "subtitle" "sgtitle" "legend" "colorbar" "box" "camlight"
+        "waitbar";
+    Handle:
+        "plot" "loglog" "semilogx" "semilogy" "area" "bar" "barh" "fplot";
+    Nothing:
+        "contour" "contourf" "contour3";
     Empty:
-        "hold" "grid" "clf" "cla" "refresh" "refreshdata" "drawnow" "print" "saveas" "savefig" "exportgraphics"
-        "copygraphics" "hgsave" "movie" "set" "shading" "lighting" "material" "axtoolbar" "linkaxes" "dellistener"
-        "ginput" "waitforbuttonpress" "uiwait" "uiresume" "waitfor" "rotate" "camorbit" "campan" "camdolly" "camroll"
-        "camzoom" "camlookat" "campos" "camtarget" "camup" "camva" "camproj" "datetick" "diffuse" "specular"
-        "brighten" "whitebg" "contrast" "shg" "orient" "printd" "figurepalette" "plotedit" "colordef" "graymon"
-        "movegui" "guidata" "guihandles" "xticklabels" "yticklabels" "zticklabels" "xtickangle" "ytickangle"
-        "ztickangle" "xtickformat" "ytickformat" "ztickformat" "thetaticks" "rticks" "findfigs" "hdl2struct"
-        "struct2hdl" "isocaps" "isonormals" "reducepatch" "smooth3" "shrinkfaces" "alpha" "alim" "alphamap" "dragrect"
-        "rbbox" "bubblesize" "colororder" "disableDefaultInteractivity" "enableDefaultInteractivity" "sound" "soundsc"
-        "axis" "xlim" "ylim" "zlim" "clim" "rlim" "thetalim" "caxis" "xticks" "yticks" "zticks" "daspect" "pbaspect"
-        "view" "get" "gco" "gcbo" "gcbf" "findobj" "findall" "allchild" "setappdata" "getappdata" "rmappdata"
-        "contour" "contourf" "contour3" "isosurface";
+        "hold" "grid" "clf" "cla" "refresh" "drawnow" "print" "saveas" "savefig" "exportgraphics" "shading" "lighting"
+        "material" "alpha" "linkaxes" "datetick" "colororder" "axis" "xlim" "ylim" "zlim" "caxis" "clim" "xticks"
+        "yticks" "zticks" "xticklabels" "yticklabels" "xtickangle" "daspect" "pbaspect" "view" "set" "get" "findobj"
+        "findall" "sound" "soundsc";
     No:
-        "ishold" "ishandle" "ishghandle" "isgraphics" "isfigure" "isaxes" "isappdata";
+        "ishold" "ishandle" "isgraphics" "isfigure";
+    Setting:
+        "diary" "echo" "profile" "dbstop" "split_long_rows" "fixed_point_format";
 };
 
 /// The functions that have warned.
@@ -131,8 +113,8 @@ struct AlreadyWarned(FxHashSet<&'static str>);
 
 fn warned(interp: &mut Interp, name: &'static str, given: Given, args: &[Value], nargout: usize) -> Flow<Outcome> {
     let value = match given {
-        Given::Object | Given::Line => Value::Struct(Arc::new(StructArray::scalar())),
-        Given::Empty => Value::empty(),
+        Given::Handles | Given::Handle => Value::Struct(Arc::new(StructArray::scalar())),
+        Given::Empty | Given::Nothing | Given::Setting => Value::empty(),
         Given::No => {
             let dims = args.first().map_or_else(Dims::scalar, Value::dims);
             interp.env.check_host(&dims, 1)?;
@@ -141,14 +123,15 @@ fn warned(interp: &mut Interp, name: &'static str, given: Given, args: &[Value],
         }
     };
     if interp.env.keep.of::<AlreadyWarned>().0.insert(name) {
-        let text = format!("{name} has no effect: there are no plots, windows, sounds and handles of them");
-        interp.env.warn("Tidemill:no-plots", &text);
+        match given {
+            Given::Setting => interp.env.warn("Tidemill:no-effect", &format!("{name} has no effect")),
+            _ => {
+                let text = format!("{name} has no effect: there are no plots, sounds and handles of them");
+                interp.env.warn("Tidemill:no-plots", &text);
+            }
+        }
     }
-    let outputs = match given {
-        Given::Object | Given::Empty => nargout,
-        Given::Line => nargout.min(1),
-        // Such a question has an answer even if it is called as a statement.
-        Given::No => nargout.max(1),
-    };
+    // A question has an answer even if it is called as a statement.
+    let outputs = if matches!(given, Given::No) { nargout.max(1) } else { nargout };
     Ok(vec![value; outputs].into())
 }
