@@ -429,62 +429,30 @@ impl Interp {
             self.bring_operands_to_host(inst)?;
         }
         match inst {
-            Inst::Const(index) => {
-                let value = self.code().consts[index as usize].clone();
-                self.stack.push(value);
-            }
+            Inst::Const(index) => self.stack.push(self.code().consts[index as usize].clone()),
             Inst::Colon => self.stack.push(Value::Colon),
             Inst::Store(slot) => self.store_slow(slot)?,
-            Inst::Pop => {
-                self.stack.pop();
-            }
+            Inst::Pop => drop(self.stack.pop()),
             Inst::Duplicate => self.stack.extend_from_within(self.stack.len().saturating_sub(1)..),
             Inst::Unary(op) => self.replace(1, |env, s| ops::unary(env, op, &s[0]))?,
             Inst::Transpose { conjugate } => self.replace(1, |env, s| ops::transpose(env, &s[0], conjugate))?,
-            Inst::Binary(op) => {
-                self.scalars_to_host(2, false)?;
-                self.replace(2, |env, s| ops::binary(env, op, &s[0], &s[1]))?;
-            }
+            Inst::Binary(op) => self.binary(op)?,
             Inst::Range { step: true } => self.replace(3, |env, s| ops::range(env, &s[0], Some(&s[1]), &s[2]))?,
             Inst::Range { step: false } => self.replace(2, |env, s| ops::range(env, &s[0], None, &s[1]))?,
-            Inst::JumpIfDecided { to, or } => {
-                if self.stack.last().is_some_and(|v| v.dims().is_scalar()) && self.truth_of_top()? == or {
-                    self.stack.pop();
-                    self.stack.push(Value::Bool(or));
-                    return Ok(Next::To(to));
-                }
-            }
-            Inst::JumpIfDefined { slot, to } => {
-                if self.is_defined(slot) {
-                    return Ok(Next::To(to));
-                }
-            }
+            Inst::JumpIfDecided { to, or } => return self.jump_if_decided(to, or),
+            Inst::JumpIfDefined { slot, to } if self.is_defined(slot) => return Ok(Next::To(to)),
+            Inst::JumpIfDefined { .. } => {}
             Inst::Mark => self.marks.push(self.stack.len()),
-            Inst::BaseSlot(slot) => {
-                let value = self.slot_value(slot);
-                self.bases.push(value);
-            }
+            Inst::BaseSlot(slot) => self.bases.push(self.slot_value(slot)),
             Inst::BaseTop => self.bases.push(self.stack.last().cloned()),
             Inst::BasePath { slot, path } => self.base_path(slot, path)?,
-            Inst::BaseEnd => {
-                self.bases.pop();
-            }
+            Inst::BaseEnd => drop(self.bases.pop()),
             Inst::End(index) => self.end(index)?,
             Inst::Apply { slot, count, want, last } => self.apply(slot, count, want, last)?,
             Inst::Paren { count, want } => self.paren(count, want)?,
             Inst::Brace { count, want } => self.brace(count, want)?,
-            Inst::Field { name, called, want } => {
-                let name = self.code().consts[name as usize].as_text().unwrap_or_default();
-                if !called || !self.method(&name) {
-                    self.field(&name, 0, want)?;
-                }
-            }
-            Inst::DynamicField { want } => {
-                let Some(name) = self.stack.last().and_then(Value::as_text) else {
-                    return fail!("dynamic structure field names must be strings");
-                };
-                self.field(&name, 1, want)?;
-            }
+            Inst::Field { name, called, want } => self.field_or_method(name, called, want)?,
+            Inst::DynamicField { want } => self.dynamic_field(want)?,
             Inst::Call { name, count, want } => self.call_named(name, count, want)?,
             Inst::StoreAt { slot, path } => self.store_at(slot, path)?,
             Inst::DeleteAt { slot, path } => self.delete_at(slot, path)?,
@@ -498,14 +466,9 @@ impl Interp {
             Inst::SpreadTargets => self.spread_targets()?,
             Inst::StoreTarget { slot, target } => self.store_target(slot, target)?,
             Inst::TargetDefined { target } => self.target_defined(target)?,
-            Inst::TargetsEnd => {
-                self.targets.pop();
-            }
-            Inst::Defined(n) => {
-                if matches!(self.stack.last(), Some(Value::Colon)) {
-                    return Err(missing(n as usize).into());
-                }
-            }
+            Inst::TargetsEnd => drop(self.targets.pop()),
+            Inst::Defined(n) if matches!(self.stack.last(), Some(Value::Colon)) => return Err(missing(n as usize).into()),
+            Inst::Defined(_) => {}
             Inst::Row(count) | Inst::RowOfRows(count) if self.append(1, self.count(count)) => self.drop_mark(count),
             Inst::Row(count) => self.replace_count(count, |env, s| index::concatenate(env, 1, s))?,
             Inst::RowOfRows(count) => self.replace_count(count, index::row_of_rows)?,
@@ -520,16 +483,8 @@ impl Interp {
             Inst::ForBegin => self.for_begin()?,
             Inst::ForFields => self.for_fields()?,
             Inst::ForRange { step } => self.for_range(step)?,
-            Inst::ForNextTop { exit } => match self.next_column()? {
-                Some(value) => self.stack.push(value),
-                None => {
-                    self.iterations.pop();
-                    return Ok(Next::To(exit));
-                }
-            },
-            Inst::ForEnd => {
-                self.iterations.pop();
-            }
+            Inst::ForNextTop { exit } => return self.push_next_column(exit),
+            Inst::ForEnd => drop(self.iterations.pop()),
             Inst::CaseMatches => self.case_matches()?,
             Inst::TryBegin { handler } => self.try_begin(handler),
             Inst::TryEnd { check } => self.try_end(check)?,
@@ -546,6 +501,52 @@ impl Interp {
             | Inst::Return => {}
         }
         Ok(if self.frames.len() == depth { Next::Through } else { Next::Entered })
+    }
+
+    fn binary(&mut self, op: BinaryOp) -> Flow<()> {
+        self.scalars_to_host(2, false)?;
+        self.replace(2, |env, s| ops::binary(env, op, &s[0], &s[1]))
+    }
+
+    /// Jumps if the operand on top decides an `&&` (`or` is false) or an `||` (`or` is true).
+    fn jump_if_decided(&mut self, to: u32, or: bool) -> Flow<Next> {
+        if self.stack.last().is_some_and(|v| v.dims().is_scalar()) && self.truth_of_top()? == or {
+            self.stack.pop();
+            self.stack.push(Value::Bool(or));
+            return Ok(Next::To(to));
+        }
+        Ok(Next::Through)
+    }
+
+    /// Pushes the next value of the innermost loop, or leaves the loop if there is none.
+    fn push_next_column(&mut self, exit: u32) -> Flow<Next> {
+        Ok(match self.next_column()? {
+            Some(value) => {
+                self.stack.push(value);
+                Next::Through
+            }
+            None => {
+                self.iterations.pop();
+                Next::To(exit)
+            }
+        })
+    }
+
+    /// Reads a field, or calls the method of this name if `called` says that arguments follow.
+    fn field_or_method(&mut self, name: u32, called: bool, want: Want) -> Flow<()> {
+        let name = self.code().consts[name as usize].as_text().unwrap_or_default();
+        if called && self.method(&name) {
+            return Ok(());
+        }
+        self.field(&name, 0, want)
+    }
+
+    /// Reads the field whose name is the operand on top.
+    fn dynamic_field(&mut self, want: Want) -> Flow<()> {
+        let Some(name) = self.stack.last().and_then(Value::as_text) else {
+            return fail!("dynamic structure field names must be strings");
+        };
+        self.field(&name, 1, want)
     }
 
     /// Replaces numbers of the runtime among the upper `n` operands by host numbers if their values are known. If
