@@ -1,27 +1,26 @@
-//! Calls: finds the function that a name stands for, enters and leaves functions, and runs evaluated text.
+//! Calls: of names, handles and methods with their operands, and the outcomes of builtins.
 
 use super::Interp;
 use super::exception::quoted;
-use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
+use super::frame::{Activation, Return, TaskFrame, Variable};
 use super::gathered_call::GatheredCall;
 use crate::builtins::system::device;
 use crate::builtins::{self, Builtin, Outcome, Scope, Task, TaskStep};
-use crate::compile::code::{Count, Kind, Slot, Want};
+use crate::compile::code::{Count, Slot, Want};
 use crate::compile::{self, Code};
-use crate::env::{FunctionFiles, add_files};
-use crate::error::{Flow, ScriptError, Stop, fail, fail_id};
+use crate::error::{Flow, ScriptError, Stop};
 use crate::index::Values;
-use crate::library::{self, Written};
+use crate::library;
 use crate::memory;
 use crate::output::{Captured, Together};
-use crate::source::{Origin, Source};
+use crate::source::Source;
 use crate::syntax::{self, ast::Name};
 use crate::value::function::Closure;
 use crate::value::nest::Nest;
-use crate::value::{CellArray, Function, Value};
+use crate::value::{Function, Value};
 use parking_lot::Mutex;
 use smallvec::SmallVec;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -42,202 +41,6 @@ pub enum Callee {
 }
 
 impl Interp {
-    /// Finds the function that a name stands for: first among the file's own functions, then in the folder `private`
-    /// beside the file, then in files on the path, then among the builtins, then in the library.
-    ///
-    /// # Errors
-    /// A function file that cannot be read or parsed.
-    pub fn lookup(&mut self, name: &str) -> Flow<Option<Callee>> {
-        if let Some(nested) = self.nested_function(name) {
-            return Ok(Some(nested));
-        }
-        let home = self.frame().map(|f| f.code.source.home().clone());
-        let in_library = self.in_library();
-        self.lookup_from(name, home.as_ref(), in_library, false)
-    }
-
-    /// Finds the function of a handle: as [`Interp::lookup`] does in the text that made the handle.
-    pub fn lookup_named(&mut self, name: &str, source: Option<&Arc<Source>>) -> Flow<Option<Callee>> {
-        let Some(home) = source.map(Source::home) else { return self.lookup(name) };
-        let in_library = home.origin == Origin::Library;
-        self.lookup_from(name, Some(home), in_library, in_library)
-    }
-
-    /// Finds the function that a name stands for in the file `home`. With `in_library`, it also finds functions that
-    /// only the library may call. With `language_first`, builtins and the library take precedence over the script's
-    /// functions.
-    fn lookup_from(
-        &mut self,
-        name: &str,
-        home: Option<&Arc<Source>>,
-        in_library: bool,
-        language_first: bool,
-    ) -> Flow<Option<Callee>> {
-        if let Some(home) = home {
-            let of_file = self.locals.get(&(Arc::as_ptr(home) as usize)).and_then(|file| file.get(name));
-            let of_session = self.functions.get(name).filter(|code| Arc::ptr_eq(&code.source, home));
-            if let Some(code) = of_file.or(of_session) {
-                return Ok(Some(Callee::User(code.clone())));
-            }
-            if !self.env.options.sandbox
-                && let Some(path) = home.private(name)
-            {
-                return self.load_private(path).map(Some);
-            }
-        }
-        if language_first && let Some(callee) = self.lookup_language(name, in_library)? {
-            return Ok(Some(callee));
-        }
-        if let Some(code) = self.functions.get(name) {
-            return Ok(Some(Callee::User(code.clone())));
-        }
-        if let Some(path) = self.files.get(name).cloned() {
-            return self.load_file(name, &path).map(Some);
-        }
-        if !language_first && let Some(callee) = self.lookup_language(name, in_library)? {
-            return Ok(Some(callee));
-        }
-        self.lookup_new(name)
-    }
-
-    /// Finds a function file that was written after the folders were read.
-    fn lookup_new(&mut self, name: &str) -> Flow<Option<Callee>> {
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        if !name.chars().all(is_name) {
-            return Ok(None);
-        }
-        let file = |folder: &PathBuf| Some(folder.join(format!("{name}.m"))).filter(|path| path.is_file());
-        let Some(path) = self.env.function_folders().find_map(file) else { return Ok(None) };
-        Arc::make_mut(&mut self.files).insert(name.into(), path.clone());
-        self.load_file(name, &path).map(Some)
-    }
-
-    /// Finds a builtin or a function of the library.
-    fn lookup_language(&mut self, name: &str, in_library: bool) -> Flow<Option<Callee>> {
-        if let Some(builtin) = builtins::find(name) {
-            return Ok(Some(Callee::Builtin(builtin)));
-        }
-        let shared = || library::find_shared(name).filter(|_| in_library);
-        match library::find(name).or_else(shared) {
-            Some(written) => self.load_written(written).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// Whether the innermost frame is of a function that a function file defines.
-    pub fn is_in_function_file(&self) -> bool {
-        self.frame().is_some_and(|f| self.locals.contains_key(&(Arc::as_ptr(&f.code.source) as usize)))
-    }
-
-    /// Whether the innermost frame is of a function of the library.
-    pub fn in_library(&self) -> bool {
-        self.frame().is_some_and(|f| library::holds(&f.code))
-    }
-
-    /// Loads a function of the library, and the other functions of its text.
-    fn load_written(&mut self, written: &'static Written) -> Flow<Callee> {
-        let loaded = written.load()?;
-        let address = Arc::as_ptr(&loaded.code.source) as usize;
-        self.locals.entry(address).or_insert_with(|| (*loaded.functions).clone());
-        Ok(Callee::User(loaded.code))
-    }
-
-    /// Reads a file of a folder `private`, once. Only the files beside that folder see it.
-    fn load_private(&mut self, path: &Path) -> Flow<Callee> {
-        if let Some(callee) = self.privates.get(path) {
-            return Ok(callee.clone());
-        }
-        let callee = self.read_file(path)?;
-        self.privates.insert(path.into(), callee.clone());
-        Ok(callee)
-    }
-
-    /// Reads a function file, or a script file.
-    fn load_file(&mut self, name: &str, path: &Path) -> Flow<Callee> {
-        let callee = self.read_file(path)?;
-        if let Callee::User(code) = &callee {
-            self.functions.insert(name.into(), code.clone());
-        }
-        Ok(callee)
-    }
-
-    fn read_file(&mut self, path: &Path) -> Flow<Callee> {
-        let stamp = std::fs::metadata(path).ok().and_then(|found| Some((found.modified().ok()?, found.len())));
-        if let Some((of, code)) = self.read.get(path)
-            && stamp == Some(*of)
-            && self.locals.contains_key(&(Arc::as_ptr(&code.source) as usize))
-        {
-            return Ok(Callee::User(code.clone()));
-        }
-        let text = match std::fs::read(path) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(error) => return fail!("could not read {}: {error}", path.display()),
-        };
-        let source = Source::file(path, text);
-        let mut file = syntax::parse(&source).map_err(quoted)?;
-        if !file.begins_with_function {
-            return Ok(Callee::Script(Arc::new(file)));
-        }
-        // A call by the file's name means its first function, so statements behind the functions are dropped.
-        file.body.clear();
-        file.is_function_file = true;
-        let mut unit = compile::compile(&file, true)?;
-        let first = unit.first_function.as_ref().and_then(|f| unit.functions.get(f)).cloned();
-        // The first function is called by the file's name, whatever name it is declared with.
-        let declared = unit.first_function.filter(|name| path.file_stem().is_some_and(|stem| stem != &**name));
-        declared.map(|name| unit.functions.remove(&name));
-        self.locals.insert(Arc::as_ptr(&source) as usize, unit.functions);
-        match first {
-            Some(code) => {
-                if let Some(stamp) = stamp {
-                    self.read.insert(path.into(), (stamp, code.clone()));
-                }
-                Ok(Callee::User(code))
-            }
-            None => fail!("{} defines no function", path.display()),
-        }
-    }
-
-    /// Adds a folder in which function files are looked for: before the other added folders, or after them.
-    pub fn add_folder(&mut self, folder: PathBuf, first: bool) {
-        let added = &mut self.env.added;
-        added.retain(|other| *other != folder);
-        added.insert(if first { 0 } else { added.len() }, folder);
-        self.find_files_again();
-    }
-
-    /// Sets the folders in which function files are looked for, instead of those that were added before.
-    pub fn set_folders(&mut self, folders: Vec<PathBuf>) {
-        self.env.added = folders;
-        self.find_files_again();
-    }
-
-    /// Removes a folder from those in which function files are looked for.
-    pub fn remove_folder(&mut self, folder: &Path) {
-        self.env.added.retain(|other| other != folder);
-        self.find_files_again();
-    }
-
-    /// Makes this the folder to which file names are relative. Functions in it take precedence, and those of the
-    /// previous folder are no longer found.
-    pub fn go_to(&mut self, folder: PathBuf) {
-        self.env.folder = Some(folder);
-        self.find_files_again();
-    }
-
-    /// Reads the names of the function files again: in the folder of `cd`, the script's own, and the added ones.
-    /// Functions whose names now stand for another file, or none, are forgotten.
-    fn find_files_again(&mut self) {
-        let mut files = FunctionFiles::default();
-        self.env.function_folders().for_each(|folder| add_files(&mut files, folder));
-        let before = std::mem::replace(&mut self.files, Arc::new(files));
-        let files = &self.files;
-        self.functions.retain(|name, code| match before.get(name) {
-            Some(file) if code.source.is_file(file) => files.get(name) == Some(file),
-            _ => true,
-        });
-    }
-
     /// How many outputs an instruction asks a function for.
     pub(super) fn outputs_wanted(&self, want: Want) -> usize {
         match want {
@@ -528,235 +331,10 @@ impl Interp {
         Ok(unit)
     }
 
-    fn give_task(&mut self, values: Values) {
+    pub(super) fn give_task(&mut self, values: Values) {
         if let Some(Activation::Task(task)) = self.frames.last_mut() {
             task.last = Some(Ok(values));
         }
-    }
-
-    fn check_depth(&self) -> Flow<()> {
-        if self.frames.len() > self.env.options.recursion_max {
-            return fail!("max_recursion_depth exceeded");
-        }
-        Ok(())
-    }
-
-    /// Pushes a script's statements as the outermost frame.
-    pub(super) fn push_script(&mut self, code: Arc<Code>) {
-        let variables = self.variables.len();
-        self.variables.resize(variables + code.names.len(), Variable::Undefined);
-        let frame = self.new_frame(code, variables, 0, 0, Return::Discard);
-        self.frames.push(Activation::Code(frame));
-    }
-
-    fn new_frame(&self, code: Arc<Code>, variables: usize, nargin: usize, nargout: usize, returns: Return) -> Frame {
-        Frame {
-            code,
-            pc: 0,
-            variables,
-            heights: self.heights(),
-            nargin,
-            nargout,
-            returns,
-            extra: Vec::new(),
-            caught: None,
-            held: Vec::new(),
-            closure: None,
-            nest: None,
-            shares: false,
-            is_session: false,
-        }
-    }
-
-    /// Enters a function. `nest` holds the shared variables around a nested function, or around an anonymous function
-    /// that calls nested ones.
-    fn enter(
-        &mut self,
-        code: Arc<Code>,
-        nest: Option<Arc<Nest>>,
-        args: Args,
-        returns: Return,
-        nargout: usize,
-    ) -> Flow<()> {
-        self.check_depth()?;
-        let nargin = args.len();
-        let name = if code.text.is_empty() { &*code.name } else { "@<anonymous>" };
-        if nargin > code.params.len() && code.varargin.is_none() {
-            if let Some(written) = library::find(name).filter(|_| library::holds(&code))
-                && builtins::counts::is_built_in_there(name)
-            {
-                return builtins::invalid_call(name, written.usage);
-            }
-            return fail_id!("Octave:invalid-fun-call", "{name}: function called with too many inputs");
-        }
-        if nargout > code.outputs.len() && code.varargout.is_none() && code.kind == Kind::Function {
-            return fail_id!("Octave:invalid-fun-call", "{name}: function called with too many outputs");
-        }
-        let variables = self.variables.len();
-        self.variables.resize(variables + code.names.len(), Variable::Undefined);
-        let mut args = args.into_iter();
-        for (param, arg) in code.params.iter().zip(args.by_ref()) {
-            if let Some(slot) = param
-                && !matches!(arg, Value::Colon)
-            {
-                self.variables[variables + *slot as usize] = Variable::Value(arg);
-            } else if let Some(slot) = param {
-                self.variables[variables + *slot as usize] = Variable::Value(Value::string(":"));
-            }
-        }
-        if let Some(slot) = code.varargin {
-            let rest: Vec<Value> = args.collect();
-            let cell =
-                if rest.is_empty() { CellArray::new(crate::value::Dims::zero(), rest) } else { CellArray::row(rest) };
-            self.variables[variables + slot as usize] = Variable::Value(Value::Cell(Arc::new(cell)));
-        }
-        let nest = if code.sharing.is_some() { self.share(&code, variables, nest) } else { nest };
-        let frame = Frame { nest, ..self.new_frame(code, variables, nargin, nargout, returns) };
-        self.frames.push(Activation::Code(frame));
-        Ok(())
-    }
-
-    /// Enters evaluated text, in the variables of a frame.
-    fn enter_eval(&mut self, unit: compile::Unit, scope: Scope, returns: Return, nargout: usize) -> Flow<()> {
-        self.check_depth()?;
-        let target = self.frame_in(scope);
-        let known = self.count_names_in(target);
-        for (slot, name) in unit.main.names.iter().enumerate().skip(known) {
-            if unit.main.assigned.contains(&(slot as Slot)) {
-                self.check_may_add(target, name)?;
-            }
-        }
-        for name in &unit.main.names[known.min(unit.main.names.len())..] {
-            self.add_variable(target, name.clone());
-        }
-        self.remember_text(unit.main.clone());
-        let variables = self.variables_of(target);
-        let mut frame = self.new_frame(unit.main, variables, 0, nargout, returns);
-        frame.shares = true;
-        frame.nest = self.nest_in(target);
-        self.frames.push(Activation::Code(frame));
-        Ok(())
-    }
-
-    /// Enters a text of a session.
-    pub(super) fn enter_text(&mut self, unit: compile::Unit) {
-        // The depth cannot be exceeded, since the session's frame is the only one.
-        let _ = self.enter_eval(unit, Scope::Here, Return::Session, 0);
-    }
-
-    /// Ends the innermost frame, and delivers its outputs to its caller.
-    pub(super) fn return_from_frame(&mut self) -> Flow<()> {
-        let Some(Activation::Code(frame)) = self.frames.last() else { return Ok(()) };
-        let (code, returns, nargout) = (frame.code.clone(), frame.returns, frame.nargout);
-        let (variables, heights) = (frame.variables, frame.heights);
-        let captured = self.captures.last().is_some_and(|c| c.0 == self.frames.len());
-        let values: Values = match code.kind {
-            Kind::Function => self.outputs(&code, variables, nargout, returns)?,
-            Kind::Anonymous => self.above_mark(heights.marks),
-            Kind::Eval if self.marks.len() > heights.marks => self.above_mark(heights.marks),
-            Kind::Eval | Kind::Script => Values::new(),
-        };
-        if returns == Return::Discard {
-            self.workspace = self.variables();
-        }
-        let text = captured.then(|| self.end_capture());
-        self.drop_frame();
-        match text {
-            Some(text) => {
-                let values = std::iter::once(Value::string(text)).chain(values).collect();
-                self.deliver(values, returns, nargout)
-            }
-            None => self.deliver(values, returns, nargout),
-        }
-    }
-
-    fn above_mark(&mut self, mark: usize) -> Values {
-        let at = self.marks.get(mark).copied().unwrap_or(0).min(self.stack.len());
-        self.stack.drain(at..).collect()
-    }
-
-    fn end_capture(&mut self) -> Vec<u8> {
-        let Some((_, captured, output)) = self.captures.pop() else { return Vec::new() };
-        self.env.output = output;
-
-        std::mem::take(&mut captured.lock().out)
-    }
-
-    /// Returns the values of a function's outputs: `nargout` of them, and one more than none if the first is set. If
-    /// the outputs are assigned to a list, an output that is not set becomes a colon, since its target may be `~`.
-    fn outputs(&mut self, code: &Arc<Code>, variables: usize, nargout: usize, returns: Return) -> Flow<Values> {
-        let mut values = Values::new();
-        self.unset.clear();
-        let are_assigned = nargout > 1 && matches!(returns, Return::Push(Want::Many(_) | Want::Targets));
-        for (i, &slot) in code.outputs.iter().enumerate().take(nargout.max(1)) {
-            match self.slot_value(slot) {
-                Some(value) => {
-                    if let Variable::Value(_) = self.variables[variables + slot as usize] {
-                        self.variables[variables + slot as usize] = Variable::Undefined;
-                    }
-                    values.push(value);
-                }
-                None if are_assigned => {
-                    self.unset.push((i, unset_output(code, i, slot)));
-                    values.push(Value::Colon);
-                }
-                None if i < nargout => return Err(unset_output(code, i, slot).into()),
-                None => break,
-            }
-        }
-        if let Some(slot) = code.varargout
-            && values.len() == code.outputs.len()
-            && let Some(Value::Cell(cell)) = self.slot_value(slot)
-        {
-            let more = nargout.max(1).saturating_sub(values.len());
-            values.extend(cell.items.iter().take(more).cloned());
-        }
-        Ok(values)
-    }
-
-    /// Fails if the last call left an output unset that is assigned, before any of them is assigned. `ignored` tells
-    /// which outputs, from 0 on, go to a `~`.
-    pub(super) fn all_set(&mut self, ignored: impl Fn(usize) -> bool) -> Flow<()> {
-        match std::mem::take(&mut self.unset).into_iter().find(|(i, _)| !ignored(*i)) {
-            Some((_, error)) => Err(error.into()),
-            None => Ok(()),
-        }
-    }
-
-    /// Drops the innermost frame, and all that belongs to it.
-    pub(super) fn drop_frame(&mut self) {
-        while self.captures.last().is_some_and(|c| c.0 >= self.frames.len()) {
-            self.end_capture();
-        }
-        match self.frames.pop() {
-            Some(Activation::Code(frame)) => {
-                self.cut(frame.heights);
-                if !frame.shares {
-                    self.variables.truncate(frame.variables);
-                }
-            }
-            Some(Activation::Task(task)) => self.cut(task.heights),
-            None => {}
-        }
-    }
-
-    /// Passes the outputs of a call to the frame that is now innermost.
-    pub(super) fn deliver(&mut self, mut values: Values, returns: Return, nargout: usize) -> Flow<()> {
-        values.truncate(nargout.max(1));
-        match returns {
-            Return::Push(want) => {
-                self.push_wanted(values, want)?;
-                if let Some(Activation::Code(frame)) = self.frames.last_mut() {
-                    frame.pc += 1;
-                }
-            }
-            Return::Task if values.iter().any(|v| matches!(v, Value::Colon)) => {
-                return fail!("some elements undefined in return list");
-            }
-            Return::Task => self.give_task(values),
-            Return::Discard | Return::Session => {}
-        }
-        Ok(())
     }
 
     /// The name of the innermost function.
@@ -768,15 +346,6 @@ impl Interp {
 /// Returns the error for value `n` (from 1) of a list that is assigned but lacks this value.
 pub(super) fn missing(n: usize) -> ScriptError {
     ScriptError::new(format!("element number {n} undefined in return list"))
-}
-
-/// Returns the error for an output that its function did not set, with the place that declares it.
-fn unset_output(code: &Code, i: usize, slot: Slot) -> ScriptError {
-    let near = code.output_spans.get(i).map_or_else(String::new, |span| {
-        let at = code.source.position(span.start);
-        format!(" near line {}, column {}", at.line, at.column)
-    });
-    ScriptError::with_id("Octave:undefined-function", format!("'{}' undefined{near}", code.names[slot as usize]))
 }
 
 /// A task that does nothing.

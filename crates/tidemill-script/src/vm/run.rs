@@ -1,23 +1,20 @@
-//! The instruction loop.
+//! The instruction loop: the fast loop over frequent instructions, and one step of the others.
 
 use super::access::applied_at;
 use super::call::missing;
 use super::frame::{Activation, Frame, Return, TaskFrame, Variable};
+use super::results::{cell_row, cell_rows};
 use super::{End, Interp};
 use crate::builtins::language::errors::CleansUp;
-use crate::builtins::system::device;
 use crate::builtins::{Task, TaskStep};
-use crate::compile::code::{Count, Inst, Want, is_in};
-use crate::error::{Flow, Need, ScriptError, Stop, fail};
-use crate::index::{self, Values};
-use crate::memory;
+use crate::compile::code::{Count, Inst, is_in};
+use crate::error::{Flow, Need, ScriptError, Stop};
+use crate::index;
+use crate::ops;
 use crate::source::Place;
 use crate::syntax::ast::BinaryOp;
-use crate::value::function::Closure;
-use crate::value::{CellArray, Dims, Function, Value};
-use crate::{display, ops};
+use crate::value::Value;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use tidemill::frontend;
 
 /// Why the machine stopped running.
@@ -33,7 +30,7 @@ pub(super) enum Slice {
 const STEPS_BETWEEN_CHECKS: u32 = 20_000;
 /// The steps that an instruction counts which may take a while. A step of a builtin that calls functions counts the
 /// same.
-const SLOW_STEP_COST: u32 = 8;
+pub(super) const SLOW_STEP_COST: u32 = 8;
 
 /// How often numbers on the runtime may meet numbers on the host before they are awaited.
 const NUMBERS_MET_MAX: u32 = 32;
@@ -92,50 +89,6 @@ impl Interp {
         }
     }
 
-    /// Whether `onCleanup` functions are called now. They wait while an instruction has answers to take.
-    fn cleans_up(&self) -> bool {
-        self.is_due() && self.env.awaited.is_empty()
-    }
-
-    /// Ends the machine, once all cleanup has run.
-    fn come_to_end(&mut self) -> Slice {
-        self.cleaning = None;
-        Slice::End(std::mem::take(&mut self.ended))
-    }
-
-    /// Sets how the machine ends once its cleanup has run.
-    pub(super) fn ends_with(&mut self, end: End) {
-        self.ended = std::mem::take(&mut self.ended).then(end);
-    }
-
-    /// Whether `onCleanup` objects have ended whose functions are to be called.
-    pub fn is_due(&self) -> bool {
-        self.env.due.as_ref().is_some_and(|due| due.any())
-    }
-
-    /// Finds the ends of objects that a machine which was left behind holds, too.
-    fn end_shared(&self) {
-        if let Some(due) = self.env.due.as_ref().filter(|due| due.shares()) {
-            due.end_shared(&self.held_duties(), &self.interrupt);
-        }
-    }
-
-    /// Keeps the script's own variables for the workspace at `exit`, whichever function called it.
-    fn keep_workspace(&mut self) {
-        let is_script = |activation: &Activation| matches!(activation, Activation::Code(frame) if frame.returns == Return::Discard && !frame.is_session);
-        if self.frames.first().is_some_and(is_script) {
-            self.frames.truncate(1);
-            self.workspace = self.variables();
-        }
-    }
-
-    /// Drops all frames but a session's own.
-    pub(super) fn drop_frames(&mut self) {
-        while !matches!(self.frames.last(), None | Some(Activation::Code(Frame { is_session: true, .. }))) {
-            self.drop_frame();
-        }
-    }
-
     /// Raises an error of an awaited value at the instruction that asked for it.
     pub(super) fn raise(&mut self, error: ScriptError) -> Result<(), End> {
         self.unwind(error)
@@ -191,7 +144,7 @@ impl Interp {
     }
 
     /// Returns a step's result. A warning in the step that counts as an error takes precedence.
-    fn raised_or<T>(&mut self, result: Flow<T>) -> Flow<T> {
+    pub(super) fn raised_or<T>(&mut self, result: Flow<T>) -> Flow<T> {
         match self.env.raised.take() {
             Some(error) => Err(Stop::Error(error)),
             None => result,
@@ -309,71 +262,8 @@ impl Interp {
         Ok(false)
     }
 
-    /// Does an instruction that the fast loop does not do, and returns where the code goes on. `None`: another frame or
-    /// a cleanup goes on.
-    fn slow_step(&mut self, inst: Inst, pc: usize, budget: &mut u32) -> Flow<Option<usize>> {
-        self.set_pc(pc);
-        // The last instruction may have ended an `onCleanup` object.
-        if self.cleans_up() {
-            return Ok(None);
-        }
-        // These instructions may take a while, so the next check comes sooner.
-        *budget = budget.saturating_sub(SLOW_STEP_COST);
-        let next = self.step(inst);
-        let next = self.raised_or(next)?;
-        self.env.check_account()?;
-        // The instruction may have taken long.
-        if self.is_interrupted() {
-            return Err(Stop::Interrupted);
-        }
-        if self.env.should_keep_small_on_host() {
-            self.env.keep_small_on_host();
-        }
-        if frontend::is_wait_due() || self.has_due_suspects() {
-            *budget = 0;
-        }
-        let next = match next {
-            Next::Through => pc + 1,
-            Next::To(to) => to as usize,
-            Next::Entered => {
-                *budget = budget.saturating_sub(1);
-                if *budget == 0 {
-                    self.check_and_yield()?;
-                }
-                return Ok(None);
-            }
-        };
-        if *budget == 0 {
-            self.set_pc(next);
-            self.check_and_yield()?;
-        }
-        Ok(Some(next))
-    }
-
-    /// Checks for an interrupt and a lost reader, then lets other tasks run.
-    fn check_and_yield(&mut self) -> Flow<()> {
-        if self.is_interrupted() || self.loses_session() {
-            return Err(Stop::Interrupted);
-        }
-        if self.env.output.closed() {
-            return Err(Stop::Exit(0));
-        }
-        self.env.check_host(&[self.env.output.held_bytes()], 1)?;
-        self.count_small()?;
-        Err(Stop::Need(Need::Yield))
-    }
-
-    /// Counts an instruction. Awaited answers are dropped unless this is the first instruction after a wait, which
-    /// asked for them.
-    fn step_begins(&mut self) {
-        if !self.env.awaited.is_empty() && self.steps != self.steps_at_resume {
-            self.env.awaited.clear();
-        }
-        self.steps += 1;
-    }
-
     /// Sets the current instruction, at which the frame goes on and which errors name.
-    fn set_pc(&mut self, pc: usize) {
+    pub(super) fn set_pc(&mut self, pc: usize) {
         self.step_begins();
         if let Some(Activation::Code(frame)) = self.frames.last_mut() {
             frame.pc = pc;
@@ -423,7 +313,7 @@ impl Interp {
     }
 
     /// Does one of the instructions that the fast loop does not do.
-    fn step(&mut self, inst: Inst) -> Flow<Next> {
+    pub(super) fn step(&mut self, inst: Inst) -> Flow<Next> {
         let depth = self.frames.len();
         if self.env.keeps_small_on_host() {
             self.bring_operands_to_host(inst)?;
@@ -467,7 +357,9 @@ impl Interp {
             Inst::StoreTarget { slot, target } => self.store_target(slot, target)?,
             Inst::TargetDefined { target } => self.target_defined(target)?,
             Inst::TargetsEnd => drop(self.targets.pop()),
-            Inst::Defined(n) if matches!(self.stack.last(), Some(Value::Colon)) => return Err(missing(n as usize).into()),
+            Inst::Defined(n) if matches!(self.stack.last(), Some(Value::Colon)) => {
+                return Err(missing(n as usize).into());
+            }
             Inst::Defined(_) => {}
             Inst::Row(count) | Inst::RowOfRows(count) if self.append(1, self.count(count)) => self.drop_mark(count),
             Inst::Row(count) => self.replace_count(count, |env, s| index::concatenate(env, 1, s))?,
@@ -532,23 +424,6 @@ impl Interp {
         })
     }
 
-    /// Reads a field, or calls the method of this name if `called` says that arguments follow.
-    fn field_or_method(&mut self, name: u32, called: bool, want: Want) -> Flow<()> {
-        let name = self.code().consts[name as usize].as_text().unwrap_or_default();
-        if called && self.method(&name) {
-            return Ok(());
-        }
-        self.field(&name, 0, want)
-    }
-
-    /// Reads the field whose name is the operand on top.
-    fn dynamic_field(&mut self, want: Want) -> Flow<()> {
-        let Some(name) = self.stack.last().and_then(Value::as_text) else {
-            return fail!("dynamic structure field names must be strings");
-        };
-        self.field(&name, 1, want)
-    }
-
     /// Replaces numbers of the runtime among the upper `n` operands by host numbers if their values are known. If
     /// numbers on the runtime meet numbers on the host again and again, as in a sum over elements that began on the
     /// runtime, they are awaited, since such a loop would record an op each time. So are numbers that are `subscripts`.
@@ -579,177 +454,10 @@ impl Interp {
         Ok(())
     }
 
-    /// Does [`Interp::bring_to_host`] for the operands of an instruction whose operands are all arrays.
-    fn bring_operands_to_host(&mut self, inst: Inst) -> Flow<()> {
-        let n = match inst {
-            Inst::Unary(_) | Inst::Transpose { .. } => 1,
-            Inst::Binary(_) => 2,
-            Inst::Row(count) | Inst::RowOfRows(count) => self.count(count),
-            Inst::Rows(n) => n as usize,
-            _ => return Ok(()),
-        };
-        self.bring_to_host(n).map(|_| ())
-    }
-
-    /// Gathers small arrays among the upper `n` operands, if small arrays are kept on the host; returns `true` if there
-    /// were any. If one of the operands is a large array of the runtime, all of them stay there.
-    pub(super) fn bring_to_host(&mut self, n: usize) -> Flow<bool> {
-        if !self.env.keeps_small_on_host() {
-            return Ok(false);
-        }
-        let near = self.env.options.near_elements_max;
-        let at = self.stack.len().saturating_sub(n);
-        let is_away = |v: &&Value| matches!(v, Value::Lazy(_));
-        let is_far = |v: &Value| matches!(v, Value::Lazy(l) if !l.is_near(near));
-        let operands = &self.stack[at..];
-        if !operands.iter().any(|v| is_away(&v)) || operands.iter().any(is_far) {
-            return Ok(false);
-        }
-        self.env.host_all(operands.iter().filter(is_away))?;
-        for operand in &mut self.stack[at..] {
-            if let Value::Lazy(lazy) = operand
-                && let Some(host) = lazy.host_value()
-            {
-                *operand = host;
-            }
-        }
-        Ok(true)
-    }
-
-    /// Does the same for the array in a variable.
-    pub(super) fn bring_variable_to_host(&mut self, slot: crate::compile::code::Slot) -> Flow<()> {
-        if !self.env.keeps_small_on_host() {
-            return Ok(());
-        }
-        if let Some(Value::Lazy(lazy)) = self.slot_value(slot)
-            && lazy.is_near(self.env.options.near_elements_max)
-        {
-            self.env.host(&Value::Lazy(lazy.clone()))?;
-            self.put_slot(slot, lazy.host_value());
-        }
-        Ok(())
-    }
-
-    /// Pops `n` operands, and pushes the result of the function.
-    fn replace(&mut self, n: usize, f: impl FnOnce(&mut crate::env::Env, &[Value]) -> Flow<Value>) -> Flow<()> {
-        let at = self.stack.len().saturating_sub(n);
-        memory::check_operands(&self.env, &self.stack[at..], 0, true)?;
-        let takes_snapshot = self.snapshot.is_some() && !self.stack[at..].iter().all(|v| matches!(v, Value::Num(_)));
-        let value = match takes_snapshot {
-            true => self.with_snapshot(|interp| f(&mut interp.env, &interp.stack[at..])),
-            false => f(&mut self.env, &self.stack[at..]),
-        }?;
-        let value = match self.env.has_pinned.load(Ordering::Relaxed) {
-            true => device::beside(&self.env, &self.stack[at..], value)?,
-            false => value,
-        };
-        self.note_result_of(at, &value);
-        self.stack.truncate(at);
-        self.stack.push(value);
-        Ok(())
-    }
-
-    fn replace_count(
-        &mut self,
-        count: Count,
-        f: impl FnOnce(&mut crate::env::Env, &[Value]) -> Flow<Value>,
-    ) -> Flow<()> {
-        let n = self.count(count);
-        self.replace(n, f)?;
-        self.drop_mark(count);
-        Ok(())
-    }
-
-    /// Joins the upper `n` operands in place, if the first of them allows it.
-    fn append(&mut self, dim: usize, n: usize) -> bool {
-        let at = self.stack.len().saturating_sub(n);
-        let done = n > 1
-            && !self.env.has_pinned.load(Ordering::Relaxed)
-            && index::append(&self.env, dim, &mut self.stack[at..]);
-        if done {
-            self.stack.truncate(at + 1);
-        }
-        done
-    }
-
-    /// Returns the number of operands of an instruction.
-    pub(super) fn count(&self, count: Count) -> usize {
-        match count {
-            Count::Fixed(n) => n as usize,
-            Count::Marked => self.stack.len() - self.marks.last().copied().unwrap_or(0).min(self.stack.len()),
-        }
-    }
-
-    /// Drops the mark of a counted list after use.
-    pub(super) fn drop_mark(&mut self, count: Count) {
-        if count == Count::Marked {
-            self.marks.pop();
-        }
-    }
-
     fn truth_of_top(&mut self) -> Flow<bool> {
         let Some(value) = self.stack.last() else { return Ok(false) };
         let value = value.clone();
         ops::truth(&mut self.env, &value)
-    }
-
-    pub(super) fn spread(&mut self, n: usize) {
-        let at = self.marks.pop().unwrap_or(0).min(self.stack.len());
-        self.stack.truncate((at + n).min(self.stack.len()));
-        while self.stack.len() < at + n {
-            self.stack.push(Value::Colon);
-        }
-        self.stack[at..].reverse();
-    }
-
-    fn closure(&mut self, index: u32) {
-        let code = self.code().clone();
-        let made = &code.closures[index as usize];
-        let captured =
-            (made.captures.iter()).filter_map(|&(outer, inner)| Some((inner, self.slot_value(outer)?))).collect();
-        let nest = self.frame().filter(|_| made.calls_nested).and_then(|frame| frame.nest.clone());
-        let function = Function::Anonymous(Arc::new(Closure { code: made.code.clone(), captured, nest }));
-        self.stack.push(Value::Function(Arc::new(function)));
-    }
-
-    fn show(&mut self, slot: u32) -> Flow<()> {
-        let Some(value) = self.slot_value(slot) else { return Ok(()) };
-        let name = self.name_of(slot);
-        self.shown(&name, &value)
-    }
-
-    fn shown(&mut self, name: &str, value: &Value) -> Flow<()> {
-        memory::check_operands(&self.env, std::slice::from_ref(value), memory::BYTES_SHOWN, false)?;
-        self.with_snapshot(|interp| display::show(&mut interp.env, name, value))
-    }
-
-    /// Handles the values of a statement that is an expression: assigns `ans`, and prints.
-    fn answer(&mut self, print: bool, name: Option<u32>) -> Flow<()> {
-        let at = self.marks.last().copied().unwrap_or(0).min(self.stack.len());
-        let values: Values = self.stack[at..].iter().cloned().collect();
-        // The values that will be shown are awaited first, so that nothing is printed twice.
-        if print {
-            self.with_snapshot(|interp| interp.env.host_all(&values))?;
-        }
-        let variable = name.filter(|&slot| self.is_defined(slot));
-        for value in &values {
-            match variable {
-                Some(slot) if print => {
-                    let name = self.name_of(slot);
-                    self.shown(&name, value)?;
-                }
-                Some(_) => {}
-                None => {
-                    self.set_variable("ans", value.clone())?;
-                    if print {
-                        self.shown("ans", value)?;
-                    }
-                }
-            }
-        }
-        self.marks.pop();
-        self.stack.truncate(at);
-        Ok(())
     }
 
     /// Returns the code of the innermost frame.
@@ -762,47 +470,12 @@ impl Interp {
             _ => unreachable!("VM-1: an instruction belongs to a frame of code"),
         }
     }
-
-    /// Pushes one value if one is wanted, and all if many are.
-    pub(super) fn push_wanted(&mut self, values: Values, want: Want) -> Flow<()> {
-        match want {
-            Want::One | Want::First | Want::Further => match values.into_iter().next() {
-                Some(value) => self.stack.push(value),
-                None => {
-                    return fail!("value on right hand side of assignment is undefined");
-                }
-            },
-            Want::Many(_) | Want::Targets => self.stack.extend(values),
-        }
-        Ok(())
-    }
 }
 
 /// Where the code goes on.
-enum Next {
+pub(super) enum Next {
     Through,
     To(u32),
     /// A frame was entered or left.
     Entered,
-}
-
-fn cell_row(parts: &[Value]) -> Value {
-    // A cell among the parts becomes an item, and is not joined: `{c}` holds `c`.
-    Value::Cell(Arc::new(if parts.is_empty() {
-        CellArray::new(Dims::zero(), Vec::new())
-    } else {
-        CellArray::row(parts.to_vec())
-    }))
-}
-
-fn cell_rows(env: &mut crate::env::Env, rows: &[Value]) -> Flow<Value> {
-    match rows {
-        [] => Ok(Value::cell(Dims::zero(), Vec::new())),
-        _ => match index::concatenate(env, 0, rows) {
-            Err(Stop::Error(error)) if error.message.starts_with("vertical dimensions mismatch (") => {
-                fail!("number of columns must match")
-            }
-            joined => joined,
-        },
-    }
 }

@@ -9,9 +9,8 @@ use crate::error::{Flow, fail, fail_id};
 use crate::library;
 use crate::source::{Place, Source};
 use crate::syntax::ast::Name;
-use crate::value::cleanup::Duty;
-use crate::value::nest::{Content, Nest, Shared};
-use crate::value::{Function, Lazy, Map, Value};
+use crate::value::Value;
+use crate::value::nest::{Content, Shared};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -100,7 +99,7 @@ impl Interp {
         })
     }
 
-    fn position(&self, slot: Slot) -> usize {
+    pub(super) fn position(&self, slot: Slot) -> usize {
         self.frame().map_or(0, |f| f.variables) + slot as usize
     }
 
@@ -205,7 +204,7 @@ impl Interp {
         name.cloned().unwrap_or_else(|| "".into())
     }
 
-    fn slot_of(frame: &Frame, name: &str) -> Option<usize> {
+    pub(super) fn slot_of(frame: &Frame, name: &str) -> Option<usize> {
         let names = frame.code.names.iter().chain(&frame.extra);
         names.into_iter().position(|n| &**n == name)
     }
@@ -364,21 +363,6 @@ impl Interp {
         }
     }
 
-    /// Removes globals whose names match.
-    pub fn clear_globals(&mut self, fits: impl Fn(&str) -> bool) {
-        for (name, &n) in &self.globals {
-            if fits(name) {
-                self.statics[n as usize] = None;
-            }
-        }
-        self.globals.retain(|name, _| !fits(name));
-    }
-
-    /// The names of all globals, in no order.
-    pub fn global_names(&self) -> Vec<Name> {
-        self.globals.keys().cloned().collect()
-    }
-
     /// Makes functions whose names match forget their persistent variables. Functions of files are read again at their
     /// next call.
     pub fn clear_functions(&mut self, fits: impl Fn(&str) -> bool) {
@@ -388,41 +372,6 @@ impl Interp {
         self.functions.retain(|name, code| !(fits(name) && is_of_file(name, code)));
         self.read.retain(|_, (_, code)| !fits(&code.name));
         self.privates.retain(|path, _| !path.file_stem().and_then(|stem| stem.to_str()).is_some_and(&fits));
-    }
-
-    fn clear_persistents(&mut self, fits: impl Fn(&str) -> bool) {
-        let locals = self.locals.values().flatten();
-        let mut open: Vec<&Arc<Code>> =
-            self.functions.iter().chain(locals).filter(|(name, _)| fits(name)).map(|(_, code)| code).collect();
-        let mut codes: Vec<u32> = Vec::new();
-        while let Some(code) = open.pop() {
-            codes.push(code.id);
-            open.extend(code.nested());
-        }
-        for ((code, _), &n) in &self.persistents {
-            if codes.contains(code) {
-                self.statics[n as usize] = None;
-            }
-        }
-    }
-
-    /// Whether the innermost frame's variable of this name is a global.
-    pub fn is_global(&self, name: &str) -> bool {
-        let Some(frame) = self.frame() else { return false };
-        let Some(slot) = Self::slot_of(frame, name) else { return false };
-        self.static_at(frame.variables + slot).is_some_and(|n| self.globals.get(name) == Some(&n))
-    }
-
-    /// Returns the number of the global or persistent variable in this place.
-    fn static_at(&self, at: usize) -> Option<u32> {
-        match self.variables.get(at)? {
-            Variable::Static(n) => Some(*n),
-            Variable::Shared(shared) => match &*shared.lock() {
-                Content::Static(n) => Some(*n),
-                _ => None,
-            },
-            _ => None,
-        }
     }
 
     /// Returns the number of arguments of the innermost function's call; `None` at a script's top level.
@@ -447,114 +396,6 @@ impl Interp {
 
     fn function_frame(&self) -> Option<&Frame> {
         self.called_frame().filter(|f| f.code.kind == Kind::Function)
-    }
-
-    /// Returns every array of the runtime that a variable or operand of any frame holds, once each.
-    pub fn live_values(&self) -> Vec<Arc<Lazy>> {
-        let mut out: Vec<Arc<Lazy>> = Vec::new();
-        self.for_each_held(|value| match value {
-            Value::Lazy(lazy) if !out.iter().any(|l| Arc::ptr_eq(l, lazy)) => out.push(lazy.clone()),
-            _ => {}
-        });
-        out
-    }
-
-    /// Returns the functions of all `onCleanup` objects that a variable or operand holds.
-    pub(super) fn held_duties(&self) -> Vec<Arc<Duty>> {
-        let mut out = Vec::new();
-        self.for_each_held(|value| {
-            if let Value::Struct(s) = value {
-                out.extend(s.cleanup.as_ref().map(|cleanup| cleanup.duty.clone()));
-            }
-        });
-        out
-    }
-
-    /// Visits all values that variables and operands of all frames hold, including those in maps and closures. A map
-    /// that contains itself is visited once.
-    fn for_each_held(&self, mut each: impl FnMut(&Value)) {
-        let variables = self.variables.iter().filter_map(|variable| match variable {
-            Variable::Value(value) => Some(value),
-            _ => None,
-        });
-        let mut open: Vec<Value> = variables.chain(self.statics.iter().flatten()).chain(&self.stack).cloned().collect();
-        let mut maps: Vec<Arc<Map>> = Vec::new();
-        let mut nests: Vec<Arc<Nest>> = Vec::new();
-        let mut enter = |nest: &Arc<Nest>, open: &mut Vec<Value>| {
-            for nest in nest.chain() {
-                if nests.iter().any(|known| Arc::ptr_eq(known, nest)) {
-                    break;
-                }
-                nests.push(nest.clone());
-                open.extend(nest.values());
-            }
-        };
-        self.nests_of_frames().for_each(|nest| enter(nest, &mut open));
-        while let Some(value) = open.pop() {
-            each(&value);
-            match value {
-                Value::Cell(cell) => open.extend(cell.items.iter().cloned()),
-                Value::Struct(s) => {
-                    open.extend(s.fields.values().flatten().cloned());
-                    open.extend(s.cleanup.iter().map(|cleanup| Value::Function(cleanup.duty.function.clone())));
-                }
-                Value::Map(map) if !maps.iter().any(|m| Arc::ptr_eq(m, &map)) => {
-                    open.extend(map.entries().into_iter().map(|(_, value)| value));
-                    maps.push(map);
-                }
-                Value::Parser(parser) => open.extend(parser.values()),
-                Value::Function(function) => match &*function {
-                    Function::Anonymous(closure) => {
-                        open.extend(closure.captured.iter().map(|(_, v)| v.clone()));
-                        closure.nest.iter().for_each(|nest| enter(nest, &mut open));
-                    }
-                    Function::Method(_, value) => open.push(value.clone()),
-                    Function::Named(..) => {}
-                },
-                _ => {}
-            }
-        }
-    }
-
-    /// Turns a variable into the global of its name.
-    pub(super) fn make_global(&mut self, slot: Slot) {
-        let name = self.name_of(slot);
-        let n = match self.globals.get(&name) {
-            Some(&n) => n,
-            None => {
-                let n = self.new_static();
-                self.globals.insert(name, n);
-                n
-            }
-        };
-        self.bind_static(slot, n);
-    }
-
-    /// Turns a variable into a persistent one of its function.
-    pub(super) fn make_persistent(&mut self, slot: Slot) {
-        let key = (self.code().id, slot);
-        let n = match self.persistents.get(&key) {
-            Some(&n) => n,
-            None => {
-                let n = self.new_static();
-                self.persistents.insert(key, n);
-                n
-            }
-        };
-        self.bind_static(slot, n);
-    }
-
-    fn new_static(&mut self) -> u32 {
-        self.statics.push(None);
-        self.statics.len() as u32 - 1
-    }
-
-    fn bind_static(&mut self, slot: Slot, n: u32) {
-        let at = self.position(slot);
-        match &mut self.variables[at] {
-            Variable::Shared(shared) => *shared.lock() = Content::Static(n),
-            variable => *variable = Variable::Static(n),
-        }
     }
 
     /// Sets a variable of the calling function, or of the script.

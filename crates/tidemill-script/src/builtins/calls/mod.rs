@@ -1,5 +1,6 @@
 //! Calls: functions that call functions, evaluated text, numbers of arguments, and parsers of arguments.
 
+mod each;
 pub mod environment;
 pub mod functions;
 pub mod parsers;

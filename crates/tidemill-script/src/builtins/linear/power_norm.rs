@@ -3,7 +3,7 @@
 //! In: a matrix and p above 1. Out: its norm. If the elements have mixed signs, the search may find a lower local
 //! maximum.
 
-use crate::builtins::reduce::reductions::vector_norm;
+use crate::builtins::reduce::norms::vector_norm;
 use crate::value::Tensor;
 use num_complex::Complex64;
 

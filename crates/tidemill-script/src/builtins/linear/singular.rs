@@ -149,8 +149,8 @@ pub(super) fn pinv(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcom
 pub(super) fn cond(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
     if let Some(p) = args.get(1).filter(|p| !matches!(p, Value::Num(2.0))) {
         let inverse = super::factors::inv(interp, &args[..1], 2)?.first();
-        let a = crate::builtins::reduce::reductions::norm(interp, &[args[0].clone(), p.clone()], 1)?.first();
-        let inverse = crate::builtins::reduce::reductions::norm(interp, &[inverse, p.clone()], 1)?.first();
+        let a = crate::builtins::reduce::norms::norm(interp, &[args[0].clone(), p.clone()], 1)?.first();
+        let inverse = crate::builtins::reduce::norms::norm(interp, &[inverse, p.clone()], 1)?.first();
         return Ok(ops::binary(&mut interp.env, BinaryOp::Mul, &a, &inverse)?.into());
     }
     let (s, single) = match complex(&interp.env, &args[0])? {

@@ -4,7 +4,9 @@
 //! argument is complex, or if a value leaves the real domain) and rounds to the class. On the runtime its method is
 //! recorded, with a check of the data if the function has a limited real domain.
 
+use super::degrees::{Turn, degrees, in_degrees, turned};
 use super::faddeeva;
+use super::parts::{angle, angles, complex_sign, gammas, imag, log2, nextpow2, round, sign, signs, tested};
 use crate::builtins::{Builtin, Outcome, Reach, row};
 use crate::env::{Env, FaultLabel};
 use crate::error::{Flow, fail};
@@ -43,6 +45,7 @@ macro_rules! each {
         |x| x.iter().map(|&x| ($real)(x)).collect()
     };
 }
+pub(super) use each;
 
 /// The treatment of complex numbers.
 pub(crate) enum Complex {
@@ -78,7 +81,7 @@ pub(crate) struct Beyond {
 static NEGATIVE_ROOT: Beyond =
     Beyond { test: |x| x < 0.0, value: |x| c(0.0, (-x).sqrt()), sound: |x| !x.lt(0.0), what: "of a negative number" };
 static NEGATIVE_LOG: Beyond = Beyond { value: ops::complex::ln_beyond, ..of_negative() };
-static NEGATIVE_LOG2: Beyond = Beyond { value: |x| c((-x).log2(), PI / LN_2), ..of_negative() };
+pub(super) static NEGATIVE_LOG2: Beyond = Beyond { value: |x| c((-x).log2(), PI / LN_2), ..of_negative() };
 static NEGATIVE_LOG10: Beyond = Beyond { value: |x| c((-x).log10(), PI / LN_10), ..of_negative() };
 static BELOW_LOG1P: Beyond = Beyond {
     test: |x| x < -1.0,
@@ -288,7 +291,11 @@ pub(crate) fn must_be_real(
 }
 
 /// Runs `f`. Faults of arrays that it records name the function in `label`.
-fn with_fault_label<T>(interp: &mut Interp, label: FaultLabel, f: impl FnOnce(&mut Interp) -> Flow<T>) -> Flow<T> {
+pub(super) fn with_fault_label<T>(
+    interp: &mut Interp,
+    label: FaultLabel,
+    f: impl FnOnce(&mut Interp) -> Flow<T>,
+) -> Flow<T> {
     interp.env.fault_label = Some(label);
     let result = f(interp);
     interp.env.fault_label = None;
@@ -346,7 +353,7 @@ fn leaves(map: &Map, x: &Value) -> bool {
 }
 
 /// Returns an error for classes that a function does not take.
-fn check(map: &Map, x: &Value) -> Flow<Class> {
+pub(super) fn check(map: &Map, x: &Value) -> Flow<Class> {
     let class = x.class();
     match class {
         Class::Cell | Class::Struct | Class::Function => fail!("{}: not defined for {}", map.name, type_name(x, false)),
@@ -408,320 +415,6 @@ fn image_of(map: &Map, elements: Elements<'_>, class: Class, leaves: bool) -> Da
         }
         _ => in_class(class, (map.reals)(&x)),
     }
-}
-
-/// Tests each element. A complex number passes if one of its parts does (or, for finiteness, both parts).
-fn tested(env: &mut Env, name: &str, x: &Value, test: fn(f64) -> bool, method: fn(&Array) -> Array) -> Flow<Value> {
-    if let Value::Num(x) = x {
-        return Ok(Value::Bool(test(*x)));
-    }
-    if let Value::Cell(_) | Value::Struct(_) | Value::Function(_) = x {
-        return fail!("{name}: not defined for {}", type_name(x, false));
-    }
-    let whole = test(1.0);
-    if let Value::Lazy(l) = x {
-        return lazy::record_from(env, method(&l.array), Class::Logical, &[x]);
-    }
-    if x.len() > env.options.host_elements_max && x.class().is_float() && !x.is_complex() {
-        return lazy::record_from(env, method(&lazy::lift(env, x, x.class())?), Class::Logical, &[x]);
-    }
-    let host = Host::of(env, x)?;
-    let answers = match host.elements() {
-        Elements::Data(Data::C64(_) | Data::C32(_)) => {
-            let z = host.elements().complexes_in(Class::Double);
-            z.iter().map(|z| if whole { test(z.re) && test(z.im) } else { test(z.re) || test(z.im) }).collect()
-        }
-        Elements::Data(data) if !data.class().is_float() => vec![whole; data.len()],
-        elements => elements.reals().iter().map(|&x| test(x)).collect(),
-    };
-    Ok(Value::tensor(Tensor::new(Dims::new(host.dims()), Data::Bool(answers))))
-}
-
-fn sign(x: f64) -> f64 {
-    if x > 0.0 {
-        1.0
-    } else if x < 0.0 {
-        -1.0
-    } else {
-        x + 0.0
-    }
-}
-
-fn complex_sign(z: Complex64) -> Complex64 {
-    let r = ops::complex::abs(z);
-    if r == 0.0 { c(0.0, 0.0) } else { c(z.re / r, z.im / r) }
-}
-
-fn angle(x: f64) -> f64 {
-    if x.is_nan() { x } else { 0.0f64.atan2(x) }
-}
-
-/// The sign of -0 is 0, without a sign.
-fn signs(x: &Array) -> Array {
-    let sign = x.sign();
-    if x.dtype().is_ok_and(|d| d.is_float()) { sign + 0.0 } else { sign }
-}
-
-fn angles(x: &Array) -> Array {
-    // NaN has no angle. That of -0 is π, as of any negative number.
-    x.isnan().select(x, 0.0).atan2(x)
-}
-
-fn imag(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    static MAP: Map = Map {
-        name: "imag",
-        real: |_| 0.0,
-        reals: each!(|_| 0.0),
-        complex: Complex::ToReal(|z| z.im),
-        beyond: None,
-        runtime: None,
-        integers: Integers::Keep(|_| 0),
-        chars: true,
-    };
-    let (env, x) = (&mut interp.env, &args[0]);
-    let Value::Lazy(l) = x else { return Ok(apply(env, &MAP, x)?.into()) };
-    let class = if l.class == Class::Logical { Class::Double } else { l.class };
-    let zeros = crate::builtins::record::filled(env, class, &l.dims, 0.0)?;
-    Ok(lazy::record_from(env, zeros, class, &[x])?.into())
-}
-
-/// The gamma function on the runtime; it is infinite at negative integers.
-fn gammas(x: &Array) -> Array {
-    (x.lt(0.0) & x.fix().eq_to(x)).select(f64::INFINITY, x.gamma())
-}
-
-fn round(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    static MAP: Map = Map {
-        name: "round",
-        real: f64::round,
-        reals: each!(f64::round),
-        complex: Complex::To(|z| c(z.re.round(), z.im.round())),
-        beyond: None,
-        runtime: Some(Array::round),
-        integers: Integers::Keep(|x| x),
-        chars: true,
-    };
-    let env = &mut interp.env;
-    let [x, digits, kind @ ..] = args else { return Ok(apply(env, &MAP, &args[0])?.into()) };
-    let digits = crate::builtins::args::number(env, "round", digits)?;
-    if digits.trunc() != digits || digits.is_infinite() {
-        return fail!("round: the number of digits must be an integer");
-    }
-    match kind {
-        [] => {}
-        [kind] if crate::builtins::args::is_word(kind, "decimals") => {}
-        [kind] if crate::builtins::args::is_word(kind, "significant") => return significant(env, x, digits),
-        _ => return fail!("round: the kind of digits must be \"decimals\" or \"significant\""),
-    }
-    let scale = Value::Num(10f64.powi(digits.clamp(-400.0, 400.0).abs() as i32));
-    let (up, down) = if digits >= 0.0 { (BinaryOp::Mul, BinaryOp::Div) } else { (BinaryOp::Div, BinaryOp::Mul) };
-    let scaled = ops::binary(env, up, x, &scale)?;
-    let whole = apply(env, &MAP, &scaled)?;
-    Ok(ops::binary(env, down, &whole, &scale)?.into())
-}
-
-/// Rounds each element to this many significant digits.
-fn significant(env: &mut Env, x: &Value, digits: f64) -> Flow<Outcome> {
-    if digits < 1.0 {
-        return fail!("round: the number of significant digits must be positive");
-    }
-    if !x.is_numeric() || x.is_complex() {
-        return fail!("round: significant digits are those of real numbers");
-    }
-    let one = |x: f64| {
-        let decimals = digits - 1.0 - x.abs().log10().floor();
-        if x == 0.0 || !x.is_finite() || decimals > 300.0 {
-            return x;
-        }
-        let scale = 10f64.powi(decimals.abs() as i32);
-        if decimals >= 0.0 { (x * scale).round() / scale } else { (x / scale).round() * scale }
-    };
-    let host = Host::of(env, x)?;
-    let data = in_class(x.class(), host.elements().reals().iter().map(|&x| one(x)).collect());
-    Ok(Value::tensor(Tensor::new(Dims::new(host.dims()), data)).into())
-}
-
-fn log2(interp: &mut Interp, args: &[Value], outputs: usize) -> Flow<Outcome> {
-    static MAP: Map = Map {
-        name: "log2",
-        real: f64::log2,
-        reals: each!(f64::log2),
-        complex: Complex::To(ops::complex::log2),
-        beyond: Some(&NEGATIVE_LOG2),
-        runtime: Some(Array::log2),
-        integers: Integers::Double,
-        chars: false,
-    };
-    let env = &mut interp.env;
-    if outputs < 2 {
-        return Ok(apply(env, &MAP, &args[0])?.into());
-    }
-    let class = check(&MAP, &args[0])?;
-    let host = Host::of(env, &args[0])?;
-    let class = if class == Class::Single { class } else { Class::Double };
-    let dims = Dims::new(host.dims());
-    if args[0].is_complex() {
-        // The exponent is that of the magnitude.
-        let split = |z: &Complex64| {
-            let exponent =
-                Some(libm::frexp(ops::complex::abs(*z))).filter(|(f, _)| f.is_finite()).map_or(0, |(_, e)| e);
-            (Complex64::new(libm::ldexp(z.re, -exponent), libm::ldexp(z.im, -exponent)), exponent as f64)
-        };
-        let (fractions, exponents) = host.elements().complexes_in(class).iter().map(split).unzip();
-        let fractions = Tensor::new(dims.clone(), ops::complex_in_class(class, fractions));
-        let exponents = Tensor::new(dims, in_class(class, exponents));
-        return Ok(vec![Value::tensor(fractions), Value::tensor(exponents)].into());
-    }
-    let parts: Vec<(f64, i32)> = host.elements().reals().iter().map(|&x| libm::frexp(x)).collect();
-    let exponent = |&(f, e): &(f64, i32)| if f.is_finite() { e as f64 } else { 0.0 };
-    let fractions = in_class(class, parts.iter().map(|p| p.0).collect());
-    let exponents = in_class(class, parts.iter().map(exponent).collect());
-    let values = vec![Value::tensor(Tensor::new(dims.clone(), fractions)), Value::tensor(Tensor::new(dims, exponents))];
-    Ok(values.into())
-}
-
-/// Returns the exponent of the least power of two that is not below a magnitude.
-fn exponent_above(x: f64) -> f64 {
-    let (fraction, exponent) = libm::frexp(x.abs());
-    match exponent {
-        _ if x == 0.0 || !x.is_finite() => x.abs(),
-        // Here a logarithm between -1 and 0 was rounded up.
-        0 if fraction != 0.5 => -0.0,
-        _ => exponent as f64 - (fraction == 0.5) as u8 as f64,
-    }
-}
-
-fn nextpow2(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
-    static MAP: Map = Map {
-        name: "nextpow2",
-        real: exponent_above,
-        reals: each!(exponent_above),
-        complex: Complex::ToReal(|z| exponent_above(ops::complex::abs(z))),
-        beyond: None,
-        runtime: None,
-        integers: Integers::Double,
-        chars: false,
-    };
-    if !args[0].is_numeric() {
-        return fail!("nextpow2: X must be numeric");
-    }
-    Ok(apply(&mut interp.env, &MAP, &args[0])?.into())
-}
-
-/// The functions of an angle in degrees.
-#[derive(Clone, Copy, PartialEq)]
-enum Turn {
-    Sine,
-    Cosine,
-    Tangent,
-}
-
-impl Turn {
-    fn of(self, x: f64) -> f64 {
-        let around = x % 360.0;
-        if !around.is_finite() {
-            return f64::NAN;
-        }
-        let quarter = (around / 90.0).round();
-        let rest = around - quarter * 90.0;
-        let (s, k) = (rest.to_radians().sin(), rest.to_radians().cos());
-        let s = if rest.abs() == 30.0 { 0.5f64.copysign(rest) } else { s };
-        let (s, k) = match quarter.rem_euclid(4.0) as u8 {
-            0 => (s, k),
-            1 => (k, -s),
-            2 => (-s, -k),
-            _ => (-k, s),
-        };
-        match self {
-            Turn::Sine => s + 0.0,
-            Turn::Cosine => k + 0.0,
-            Turn::Tangent if k == 0.0 => f64::INFINITY.copysign(s),
-            Turn::Tangent if rest.abs() == 45.0 => (s / k).signum(),
-            Turn::Tangent => s / k + 0.0,
-        }
-    }
-
-    /// Does the same for a complex angle, whose real part is reduced exactly.
-    fn of_complex(self, z: Complex64) -> Complex64 {
-        let (s, k) = (Turn::Sine.of(z.re), Turn::Cosine.of(z.re));
-        let (sh, ch) = (z.im.to_radians().sinh(), z.im.to_radians().cosh());
-        let part = |x: f64, y: f64| if y == 0.0 { 0.0 } else { x * y };
-        let sine = Complex64::new(s * ch, part(k, sh));
-        let cosine = Complex64::new(k * ch, part(-s, sh));
-        match self {
-            Turn::Sine => sine,
-            Turn::Cosine => cosine,
-            Turn::Tangent if z.im == 0.0 => Complex64::new(self.of(z.re), 0.0),
-            Turn::Tangent => sine / cosine,
-        }
-    }
-
-    /// Does the same on the runtime.
-    fn of_array(self, x: &Array) -> Array {
-        let around = x.remainder(360.0);
-        let quarter = (&around / 90.0).round();
-        let rest = &around - &quarter * 90.0;
-        let radians = &rest * (PI / 180.0);
-        let (s, k) = (radians.sin(), radians.cos());
-        let s = rest.abs().eq_to(30.0).select(rest.sign() * 0.5, s);
-        let turn = quarter.modulo(4.0);
-        let pick = |a: &Array, b: &Array, c: Array, d: Array| {
-            turn.eq_to(0.0).select(a, turn.eq_to(1.0).select(b, turn.eq_to(2.0).select(c, d)))
-        };
-        let sine = || pick(&s, &k, -&s, -&k);
-        let cosine = || pick(&k, &-&s, -&k, s.clone());
-        match self {
-            // A zero has no sign here.
-            Turn::Sine => sine() + 0.0,
-            Turn::Cosine => cosine() + 0.0,
-            Turn::Tangent => {
-                let (s, k) = (sine(), cosine());
-                let quotient = &s / &k;
-                let quotient = rest.abs().eq_to(45.0).select(quotient.sign(), quotient);
-                k.eq_to(0.0).select(s.sign() * f64::INFINITY, quotient + 0.0)
-            }
-        }
-    }
-}
-
-fn degrees(interp: &mut Interp, name: &'static str, x: &Value, turn: Turn) -> Flow<Outcome> {
-    let env = &mut interp.env;
-    if !x.is_numeric() && x.class() != Class::Logical {
-        return fail!("{name}: X must be numeric");
-    }
-    if x.is_complex() {
-        let host = env.host(x)?;
-        let data = (0..host.len()).map(|i| turn.of_complex(host.data.c64_at(i))).collect();
-        let class = if x.class() == Class::Single { Class::Single } else { Class::Double };
-        return Ok(Value::tensor(Tensor::new(host.dims.clone(), ops::complex_in_class(class, data))).into());
-    }
-    if let Value::Num(x) = x {
-        return Ok(Value::Num(turn.of(*x)).into());
-    }
-    let class = if x.class() == Class::Single { Class::Single } else { Class::Double };
-    if matches!(x, Value::Lazy(_)) || x.len() > env.options.host_elements_max {
-        let array = turn.of_array(&lazy::lift(env, x, class)?);
-        return Ok(lazy::record_from(env, array, class, &[x])?.into());
-    }
-    let host = Host::of(env, x)?;
-    let data = in_class(class, host.elements().reals().iter().map(|&x| turn.of(x)).collect());
-    Ok(Value::tensor(Tensor::new(Dims::new(host.dims()), data)).into())
-}
-
-/// Returns the angle that another function gives, in degrees.
-fn in_degrees(interp: &mut Interp, (name, radians): (&'static str, &str), x: &Value, outputs: usize) -> Flow<Outcome> {
-    let label = FaultLabel { name, beyond: None, is_real: false };
-    let radians = with_fault_label(interp, label, |i| call(i, radians, x, outputs))?;
-    let env = &mut interp.env;
-    let scaled = ops::binary(env, BinaryOp::Mul, &radians, &Value::Num(180.0))?;
-    Ok(ops::binary(env, BinaryOp::Div, &scaled, &Value::Num(PI))?.into())
-}
-
-fn turned(interp: &mut Interp, what: &str, x: &Value, factor: f64) -> Flow<Outcome> {
-    if !x.class().is_float() {
-        return fail!("{what} must be a floating point class (double or single)");
-    }
-    Ok(ops::binary(&mut interp.env, BinaryOp::Mul, x, &Value::Num(factor))?.into())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ pub mod accumulation;
 pub mod extrema;
 pub mod field;
 pub mod lanes;
+pub mod norms;
 pub mod reductions;
 pub mod scans;
 pub mod statistics;
