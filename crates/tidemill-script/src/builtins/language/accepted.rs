@@ -4,7 +4,7 @@
 //! calls some functions of that kind beside its computations. A name is on this list only if such scripts call it often
 //! (figures, axes, labels, colours, writing a figure to a file, sound), and if ignoring the call changes no number.
 //!
-//! [`SILENT`] has the functions whose effect would be on a terminal or on packages only: they do not warn. Each other
+//! `SILENT` has the functions whose effect would be on a terminal or on packages only: they do not warn. Each other
 //! function warns once in a run, also if it would change what is printed or would write a file.
 //!
 //! Must hold: ACCEPTED-1: a call that asks for computed values is never accepted. A function that computes values
@@ -12,7 +12,7 @@
 //! it is called with outputs (`contour`), is accepted without outputs only.
 
 use crate::builtins::{ANY, Builtin, Outcome, Reach, Run};
-use crate::error::Flow;
+use crate::error::{Flow, fail_id};
 use crate::value::{Data, Dims, StructArray, Tensor, Value};
 use crate::vm::Interp;
 use rustc_hash::FxHashSet;
@@ -22,17 +22,17 @@ use std::sync::Arc;
 const SILENT: &[&str] =
     &["clc", "more", "close", "pkg", "beep", "graphics_toolkit", "page_screen_output", "page_output_immediately"];
 
-/// Makes a row of a command that accepts any arguments.
-const fn row(name: &'static str, outputs_max: u8, run: Run, summary: &'static str) -> Builtin {
-    Builtin { name, args_min: 0, args_max: ANY, outputs_max, reach: Reach::Script, usage: name, summary, run }
+/// Makes a row of a command that accepts any arguments and outputs.
+const fn row(name: &'static str, run: Run, summary: &'static str) -> Builtin {
+    Builtin { name, args_min: 0, args_max: ANY, outputs_max: ANY, reach: Reach::Script, usage: name, summary, run }
 }
 
 /// Commands without an effect.
 pub static IGNORED: &[Builtin] = &{
-    let mut rows = [const { row("", ANY, silent, "") }; SILENT.len()];
+    let mut rows = [const { row("", silent, "") }; SILENT.len()];
     let mut i = 0;
     while i < SILENT.len() {
-        rows[i] = row(SILENT[i], ANY, silent, "Accepted, without an effect.");
+        rows[i] = row(SILENT[i], silent, "Accepted, without an effect.");
         i += 1;
     }
     rows
@@ -60,11 +60,12 @@ enum Given {
 }
 
 impl Given {
-    const fn outputs_max(self) -> u8 {
+    /// The most outputs that a call may ask for.
+    fn outputs_max(self) -> usize {
         match self {
             Given::Nothing => 0,
             Given::Handle => 1,
-            Given::Handles | Given::Empty | Given::No | Given::Setting => ANY,
+            Given::Handles | Given::Empty | Given::No | Given::Setting => usize::MAX,
         }
     }
 }
@@ -74,7 +75,6 @@ macro_rules! warned {
     ($($given:ident: $($name:literal)+;)+) => {
         &[$($(row(
             $name,
-            Given::$given.outputs_max(),
             |interp, args, nargout| warned(interp, $name, Given::$given, args, nargout),
             "Accepted, without an effect; its first call warns.",
         ),)+)+]
@@ -112,6 +112,9 @@ pub static WARNED: &[Builtin] = warned! {
 struct AlreadyWarned(FxHashSet<&'static str>);
 
 fn warned(interp: &mut Interp, name: &'static str, given: Given, args: &[Value], nargout: usize) -> Flow<Outcome> {
+    if nargout > given.outputs_max() {
+        return fail_id!("Octave:invalid-fun-call", "{name}: function called with too many outputs");
+    }
     let value = match given {
         Given::Handles | Given::Handle => Value::Struct(Arc::new(StructArray::scalar())),
         Given::Empty | Given::Nothing | Given::Setting => Value::empty(),
