@@ -1,7 +1,8 @@
 //! The vocabulary of the task graph: element types, shapes, nodes; the op table (`table`) and the functions of its ops
 //! (`semantics`); the facts of ops (`facts`); the layouts of factorisations (`linear`); the meaning of costs and
 //! gradients (`costs`, `gradient`); rules of dtypes (`mixed`, `wide`, `refusals`); the words of scratch memory that ops
-//! need (`scratch`); the search for repeated structure (`repeats`); and structure as words (`words`).
+//! need (`scratch`); the search for repeated structure (`repeats`); the numbers among an op's attributes (`numbers`);
+//! and structure as words (`words`).
 //!
 //! In: nothing. Out: types that every stage reads. Must hold: no file here imports a kernel, a device or an actor. An op
 //! refers to memory in one way only: a source holds the program's elements.
@@ -11,6 +12,7 @@ mod facts;
 pub mod gradient;
 mod linear;
 pub mod mixed;
+pub mod numbers;
 mod op;
 #[cfg(test)]
 mod ops_page;

@@ -12,15 +12,15 @@
 //! CHUNK-3: what arrives at a value from before the loop is added over the turns in the loop's shape, from the last turn to
 //! the first, and summed once.
 
-use super::log::{Leading, Made, Source, Step};
-use super::pull::Steps;
+use super::pull::{Arrived, Steps, Values};
+use super::step::{Made, Source, Step};
 use super::turns::Turns;
 use crate::array::handle::Array;
 use crate::array::record::{Input, node};
 use crate::array::recorder::Recorder;
 use crate::error::Result;
 use crate::graph::table::Expr;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -35,14 +35,9 @@ const SKIPPED_MAX: usize = 8;
 /// Longest chain of ops before the loop that is recorded again where no handle of its value is kept.
 const CHAIN_MAX: usize = 32;
 
-/// Arrays by the steps that they are values of.
-type Values = FxHashMap<usize, Array>;
-
 /// A loop that is pulled.
 struct Walk<'a> {
     steps: &'a Steps,
-    /// All steps of the watch, by number.
-    all: &'a [Step],
     turns: &'a Turns,
     /// The values from before the loop that turns read, and those of which these were recorded again.
     outside: Values,
@@ -50,21 +45,21 @@ struct Walk<'a> {
 
 /// Pulls the cotangents that arrived at values of a loop to what the loop reads, from the last turn at which one arrived.
 /// Returns false, having pulled nothing, where the loop cannot be pulled in chunks.
-pub(super) fn pull(steps: &Steps, all: &[Step], turns: &Turns, arrived: &mut FxHashMap<u32, Array>) -> Result<bool> {
-    let per_turn = ops_of_a_turn(all, turns);
+pub(super) fn pull(steps: &Steps, turns: &Turns, arrived: &mut Arrived) -> Result<bool> {
+    let per_turn = ops_of_a_turn(steps, turns);
     let Some(last) = arrived.keys().filter_map(|step| turns.turn_of(*step as usize)).max() else { return Ok(false) };
     if CHUNK_TURNS_MIN * per_turn > CHUNK_OPS_MAX {
         return Ok(false);
     }
     // The first turns of a loop, whose values a watch does not keep yet, are left to the ordinary way.
-    let has_state = |turn: usize| turns.carried_into(turn).all(|step| all[step].value.is_some());
+    let has_state = |turn: usize| turns.carried_into(turn).all(|step| steps.log.keeps(step as u32));
     let Some(skipped) = (0..=last).take(SKIPPED_MAX).find(|&turn| has_state(turn)) else { return Ok(false) };
     let chunks = Chunks::of(last + 1 - skipped, CHUNK_OPS_MAX / per_turn);
     if !chunks.groups().all(|group| has_state(skipped + chunks.begin_of(&group))) {
         return Ok(false);
     }
     let turns = &Turns { first: turns.begin(skipped), turns: last + 1 - skipped, ..turns.clone() };
-    let mut walk = Walk { steps, all, turns, outside: Values::default() };
+    let mut walk = Walk { steps, turns, outside: Values::default() };
     if !walk.find_outside()? {
         return Ok(false);
     }
@@ -119,12 +114,12 @@ impl Chunks {
 }
 
 /// About how many ops a turn and its backward pass take.
-fn ops_of_a_turn(all: &[Step], turns: &Turns) -> usize {
+fn ops_of_a_turn(steps: &Steps, turns: &Turns) -> usize {
     let mut ops = turns.period;
-    for step in all[turns.first..turns.begin(1)].iter().filter(|step| !step.is_aside) {
+    for step in (turns.first..turns.begin(1)).map(|step| steps.get(step as u32)).filter(|step| !step.is_aside) {
         let Made::Op(op) = &step.made else { continue };
         for (slot, part) in op.partials().iter().enumerate() {
-            let is_followed = matches!(step.args.get(slot), Some(Source::Step(_)));
+            let is_followed = matches!(step.args.get(slot).map(|argument| argument.source), Some(Source::Step(_)));
             if is_followed && op.passes_to(slot) {
                 ops += 2 + ops_in(part);
             }
@@ -147,11 +142,9 @@ impl Walk<'_> {
 
     /// Names the values from before the loop; false where one can be neither named nor recorded again.
     fn find_outside(&mut self) -> Result<bool> {
-        let turn = &self.all[self.turns.first..self.turns.begin(1)];
-        let sources = turn.iter().flat_map(|step| &step.args).filter_map(|source| match source {
-            Source::Step(from) | Source::Aside(from) => Some(*from as usize),
-            Source::Read(_) | Source::Unread(_) | Source::Number(_) => None,
-        });
+        let turn = (self.turns.first..self.turns.begin(1)).map(|step| self.steps.get(step as u32));
+        let sources = turn.flat_map(|step| step.args).filter_map(|argument| argument.source.step());
+        let sources = sources.map(|step| step as usize);
         let outside: FxHashSet<usize> = sources.filter(|from| self.turns.is_outside(*from)).collect();
         let mut outside: Vec<usize> = outside.into_iter().collect();
         outside.sort_unstable();
@@ -169,8 +162,7 @@ impl Walk<'_> {
         if self.outside.contains_key(&number) {
             return Ok(true);
         }
-        let all = self.all;
-        let step = &all[number];
+        let step = &self.steps.get(number as u32);
         if let Some(value) = &step.value {
             self.outside.insert(number, value.clone());
             return Ok(true);
@@ -178,11 +170,11 @@ impl Walk<'_> {
         if chain == 0 || step.is_pinned || !step.is_elementwise() {
             return Ok(false);
         }
-        for source in &step.args {
-            let is_named = match source {
-                Source::Step(from) | Source::Aside(from) => self.name(*from as usize, chain - 1)?,
+        for argument in &step.args {
+            let is_named = match argument.source {
+                Source::Step(from) | Source::Aside(from) => self.name(from as usize, chain - 1)?,
                 Source::Read(_) | Source::Number(_) => true,
-                Source::Unread(_) => false,
+                Source::Unread => false,
             };
             if !is_named {
                 return Ok(false);
@@ -199,14 +191,14 @@ impl Walk<'_> {
         let inputs: SmallVec<[Input<'_>; 3]> = step
             .args
             .iter()
-            .filter_map(|source| match source {
+            .filter_map(|argument| match argument.source {
                 Source::Step(from) | Source::Aside(from) => {
-                    let from = *from as usize;
+                    let from = from as usize;
                     values.get(&from).or_else(|| self.outside.get(&from)).map(Input::Array)
                 }
-                Source::Read(array) => Some(Input::Array(array)),
-                Source::Number(number) => Some(Input::Number(*number)),
-                Source::Unread(_) => None,
+                Source::Read(_) => argument.array.as_ref().map(Input::Array),
+                Source::Number(number) => Some(Input::Number(number)),
+                Source::Unread => None,
             })
             .collect();
         assert_eq!(inputs.len(), step.args.len(), "TURNS-2: each argument of a turn can be named");
@@ -215,7 +207,7 @@ impl Walk<'_> {
 
     /// The carried values with which a turn begins, as the first pass computed them.
     fn state(&self, turn: usize) -> Values {
-        let value = |step: usize| self.all[step].value.clone().map(|value| (step, value));
+        let value = |step: usize| self.steps.log.value(step as u32).map(|value| (step, value));
         self.turns.carried_into(turn).filter_map(value).collect()
     }
 
@@ -223,13 +215,13 @@ impl Walk<'_> {
     fn forward(&self, chunk: (usize, usize), state: &Values) -> Result<Values> {
         let mut values = state.clone();
         for number in self.turns.begin(chunk.0)..self.turns.begin(chunk.1) {
-            let array = self.again(&self.all[number], &values)?;
+            let array = self.again(&self.steps.get(number as u32), &values)?;
             values.insert(number, array);
         }
         Ok(values)
     }
 
-    fn pull(&self, chunks: &Chunks, arrived: &mut FxHashMap<u32, Array>) -> Result<()> {
+    fn pull(&self, chunks: &Chunks, arrived: &mut Arrived) -> Result<()> {
         let mut totals: BTreeMap<usize, Array> = BTreeMap::new();
         // What arrived at the values that leave the last turn. A carried value at which nothing arrived has no cotangent,
         // rather than zeros: a zero times an infinite derivative would be NaN.
@@ -261,8 +253,9 @@ impl Walk<'_> {
             self.steps.add(arrived, step as u32, cotangent)?;
         }
         for (step, total) in totals.into_iter().rev() {
-            let r = self.recorder(&self.all[step]);
-            self.steps.add(arrived, step as u32, r.sum_to(&total, &self.all[step].meta.shape)?)?;
+            let of = self.steps.get(step as u32);
+            let sum = self.recorder(&of).sum_to(&total, &of.meta.shape)?;
+            self.steps.add(arrived, step as u32, sum)?;
         }
         Ok(())
     }
@@ -275,12 +268,12 @@ impl Walk<'_> {
         values: Values,
         above: Values,
         totals: &mut BTreeMap<usize, Array>,
-        arrived: &mut FxHashMap<u32, Array>,
+        arrived: &mut Arrived,
     ) -> Result<Values> {
-        let steps = self.steps_of((begin, end), &values);
-        let mut local: FxHashMap<u32, Array> = above.into_iter().map(|(step, array)| (step as u32, array)).collect();
+        let steps = self.steps_of(values);
+        let mut local: Arrived = above.into_iter().map(|(step, array)| (step as u32, array)).collect();
         for number in (self.turns.begin(begin)..self.turns.begin(end)).rev() {
-            let step = steps.get(number as u32);
+            let step = &steps.get(number as u32);
             let Made::Op(op) = &step.made else { continue };
             let (outer, inner) = (arrived.remove(&(number as u32)), local.remove(&(number as u32)));
             let r = self.recorder(step);
@@ -291,9 +284,9 @@ impl Walk<'_> {
             };
             let shares = steps.shares(step, op, &cotangent).map_err(|error| step.named(error))?;
             for (slot, share) in shares {
-                let Source::Step(from) = step.args[slot] else { continue };
+                let Source::Step(from) = step.args[slot].source else { continue };
                 if self.turns.is_outside(from as usize) {
-                    let of = &self.all[from as usize];
+                    let of = self.steps.get(from);
                     if !of.meta.dtype.is_float() {
                         return Err(of.undefined());
                     }
@@ -309,22 +302,13 @@ impl Walk<'_> {
         Ok(entering.filter_map(|step| local.remove(&(step as u32)).map(|cotangent| (step, cotangent))).collect())
     }
 
-    /// The steps of some turns and of what they read, with the values that were recorded again.
-    fn steps_of(&self, (begin, end): (usize, usize), values: &Values) -> Steps {
-        let leading = |number: usize, value: Option<Array>| {
-            let step = Step { value, ..self.all[number].clone() };
-            Leading { number: number as u32, step, passes: true }
-        };
-        let mut outside: Vec<usize> = self.outside.keys().copied().collect();
-        outside.sort_unstable();
-        let outside = outside.into_iter().map(|number| leading(number, self.outside.get(&number).cloned()));
-        let mut before: Vec<usize> = self.turns.carried_into(begin).collect();
-        before.sort_unstable();
-        let inside = before.into_iter().chain(self.turns.begin(begin)..self.turns.begin(end));
-        let inside = inside.map(|number| leading(number, values.get(&number).cloned()));
+    /// The steps with the values that were recorded again, and no others.
+    fn steps_of(&self, mut values: Values) -> Steps {
+        values.extend(self.outside.iter().map(|(step, array)| (*step, array.clone())));
         Steps {
             home: self.steps.home.clone(),
-            steps: outside.chain(inside).collect(),
+            log: self.steps.log.clone(),
+            values: Some(values),
             sums_later_below: (self.turns.first - self.turns.period) as u32,
         }
     }

@@ -1,7 +1,9 @@
 //! Functions with derivatives of their own: rules that a program writes, functions that are computed again, and
 //! constants.
 
-use super::log::{Pause, has_derivatives, is_same};
+use super::index::is_same;
+use super::log::has_derivatives;
+use super::pause::Pause;
 use super::{Watch, Watchable};
 use crate::array::handle::Array;
 use crate::array::random_key::RandomState;

@@ -3,9 +3,9 @@
 //!
 //! Must hold: the cotangents of an array's two parts are the derivatives by its real and by its imaginary parts.
 
-use super::log::Step;
 use super::pull::{Shares, Steps};
 use super::reductions::not_written;
+use super::step::Step;
 use crate::array::handle::Array;
 use crate::array::recorder::Recorder;
 use crate::error::Result;
@@ -14,10 +14,8 @@ use crate::graph::{ElementOp, Fourier, Meta, Op, Parts, Spectrum};
 impl Steps {
     /// The cotangents of the arguments of a transform.
     pub fn adjoint(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
-        let (Some(fourier), Some(own)) = (op.as_fourier(), step.args.first().and_then(|source| self.meta(source)))
-        else {
-            return Err(not_written(op.name()));
-        };
+        let own = step.args.first().and_then(|argument| argument.meta.as_ref());
+        let (Some(fourier), Some(own)) = (op.as_fourier(), own) else { return Err(not_written(op.name())) };
         let (r, dim) = (self.recorder(step), usize::from(fourier.dim));
         let back = r.resized(&transformed_back(&r, fourier, above)?, dim, own.shape.dim(dim))?;
         let parts_at = back.shape()?.axes() - 1;

@@ -4,10 +4,10 @@
 //! Must hold: elements of the matrix that an op does not read have a derivative of zero, and constant elements of its
 //! value (zeros beside a triangle, the order of rows) pass no derivative on.
 
-use super::log::{Source, Step};
 use super::pull::{Shares, Steps};
 use super::push::{Tangents, tangent_of};
 use super::reductions::not_written;
+use super::step::{Source, Step};
 use crate::array::handle::Array;
 use crate::array::linear::part;
 use crate::array::recorder::Recorder;
@@ -38,7 +38,7 @@ impl Steps {
     pub fn linear_tangent(&self, step: &Step, op: &Op, tangents: &Tangents) -> Result<Option<Array>> {
         let linear = op.as_linear().ok_or_else(|| not_written(op.name()))?;
         let on = Algebra(self.recorder(step));
-        let tangent = step.args.first().and_then(|source| tangent_of(source, tangents));
+        let tangent = step.args.first().and_then(|argument| tangent_of(argument, tangents));
         let moved = |push: &dyn Fn(&Array) -> Result<Array>| tangent.map(push).transpose();
         match linear {
             LinearOp::SolveTriangular(triangle) => self.solution_tangent(step, triangle, tangents),
@@ -58,7 +58,7 @@ impl Steps {
         let a = self.read(step, 0)?;
         let by_right = on.solved(a, above, triangle.transposed())?;
         let mut shares = Shares::new();
-        if let Source::Step(_) = step.args[0] {
+        if let Source::Step(_) = step.args[0].source {
             let (own, value) = (&a.meta()?.shape, step.value()?);
             let n = own.dim(0);
             // If one matrix serves all pages, their right sides are placed side by side.
@@ -72,7 +72,7 @@ impl Steps {
             let kept = on.read_triangle(&on.apply(ElementOp::Neg, &mut [(&product).into()])?, triangle)?;
             shares.push((0, on.reshape(&on.padded(&kept, 1, 0, own.dim(1) - n)?, own.clone())?));
         }
-        if let Source::Step(_) = step.args[1] {
+        if let Source::Step(_) = step.args[1].source {
             shares.push((1, by_right));
         }
         Ok(shares)
@@ -97,7 +97,7 @@ impl Steps {
 
     /// The dtype and shape of the matrix that an op of one argument reads.
     pub fn matrix<'a>(&'a self, step: &'a Step) -> Result<&'a Meta> {
-        let meta = step.args.first().and_then(|source| self.meta(source));
+        let meta = step.args.first().and_then(|argument| argument.meta.as_ref());
         meta.ok_or_else(|| Error::new(ErrorKind::Internal, "GRAD-1: a factorisation has a matrix"))
     }
 

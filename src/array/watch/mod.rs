@@ -5,25 +5,37 @@
 //! stage knows of derivatives. Recorded ops are differentiated, casts and rewritten forms included, by the rules of the
 //! op table (`graph/table/gradient.rs`, `graph/gradient.rs`).
 //!
-//! Invariants: TURNS-1 and TURNS-2 (`turns`), CHUNK-1 to CHUNK-3 (`chunks`), WATCH-1 to WATCH-3 (`log`), PULL-1 to PULL-3 (`pull`), PUSH-1 (`push`).
+//! Invariants: WATCH-1 to WATCH-4 (`log`), PACK-1 and PACK-2 (`packed`), STATEMENT-1 (`statements`), GROW-1
+//! (`growing`), INDEX-1 (`index`), TURNS-1 and TURNS-2 (`turns`), CHUNK-1 to CHUNK-3 (`chunks`), PULL-1 to PULL-3
+//! (`pull`), PUSH-1 (`push`).
 //!
-//! How to read: `log` holds the steps that a watch notes; `pull` goes through them backwards, `push` forwards;
-//! `turns` finds loops among them, and `chunks` pulls through a loop;
-//! `partials`, `reductions`, `scans`, `indices`, `fourier`, `linear` and `spectra` are the rules, written with a
-//! `Recorder` (`array/recorder.rs`); `custom` has the program's own rules.
+//! How to read: `log` holds the steps (`step`) that a watch notes. It holds them in few bytes: `packed`, with
+//! `statements` for what steps have in common, `coding` for what they have not, and `index` to find the step of an
+//! array. `pull` goes through the steps backwards, `push` forwards; `turns` finds loops among them, and `chunks` pulls
+//! through a loop; `partials`, `reductions`, `scans`, `indices`, `fourier`, `linear` and `spectra` are the rules,
+//! written with a `Recorder` (`array/recorder.rs`); `custom` has the program's own rules.
 
 mod chunks;
+mod coding;
 mod custom;
 mod fourier;
+mod growing;
+mod index;
 mod indices;
 mod linear;
 mod log;
+mod packed;
 mod partials;
+mod pause;
 mod pull;
 mod push;
 mod reductions;
 mod scans;
 mod spectra;
+mod statements;
+mod step;
+#[cfg(test)]
+mod tests;
 mod turns;
 
 use super::handle::Array;
@@ -39,7 +51,8 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
-pub(super) use log::{Pause, Watches, noted_as};
+pub(super) use log::{Watches, noted_as};
+pub(super) use pause::Pause;
 
 mod sealed {
     pub trait Sealed {}
@@ -277,7 +290,7 @@ impl<G> Watch<G> {
             true => Ok(()),
             false => check_readable(home, array),
         });
-        let log = begun.and_then(|()| home.watches.begin(arrays, home.site(at)));
+        let log = begun.and_then(|()| home.watches.begin(home.id, arrays, home.site(at)));
         let log = log.map_err(|error| error.with_op("watch").with_location(at))?;
         home.count_room_again();
         Ok(Watch { home: home.clone(), log, arrays: arrays.to_vec(), arrange })

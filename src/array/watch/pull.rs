@@ -9,10 +9,12 @@
 
 use super::chunks;
 use super::indices;
-use super::log::{Leading, Log, Made, Pause, Source, Step};
+use super::log::Log;
 use super::partials::{Partial, Term};
+use super::pause::Pause;
 use super::reductions::{Folding, not_written};
-use super::turns::{self, Turns};
+use super::step::{Argument, Made, Source, Step};
+use super::turns::Turns;
 use crate::array::handle::Array;
 use crate::array::recorder::Recorder;
 use crate::array::tape::Home;
@@ -23,46 +25,58 @@ use crate::graph::table::Factor;
 use crate::graph::{ElementOp, Meta, Nan, Op, ReduceOp, Shape, View};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The steps on which some values depend.
+/// The steps of a watch.
 pub(super) struct Steps {
     pub home: Arc<Home>,
-    /// The steps, in the order in which they were recorded.
-    pub steps: Vec<Leading>,
+    pub log: Arc<Log>,
+    /// Values of steps in place of those that the watch keeps.
+    pub values: Option<Values>,
     /// The cotangent of a step with a smaller number is left in the shape of the op that reads the step's value: it is summed
     /// later, with what arrives from other ops (`chunks`).
     pub sums_later_below: u32,
 }
 
+/// Arrays by the steps that they are values of.
+pub(super) type Values = FxHashMap<usize, Array>;
+
+/// The cotangents that have reached values and were not passed on yet, by the steps of these values.
+pub(super) type Arrived = BTreeMap<u32, Array>;
+
 /// Cotangents of a step's arguments, each with the argument's slot.
 pub(super) type Shares = SmallVec<[(usize, Array); 2]>;
 
 /// The cotangents of the watched arrays that a cotangent reaches, by their steps.
-pub(super) fn pull(home: &Arc<Home>, log: &Log, seeds: Vec<(u32, Array)>) -> Result<FxHashMap<u32, Array>> {
+///
+/// Beside what it records, this takes memory for the cotangents that have arrived, and while it looks for loops,
+/// sixteen bytes for each step of the log, if there may be any.
+pub(super) fn pull(home: &Arc<Home>, log: &Arc<Log>, seeds: Vec<(u32, Array)>) -> Result<FxHashMap<u32, Array>> {
     let _pause = Pause::only(log);
-    let leading = log.leading_to(seeds.iter().map(|(step, _)| *step));
-    let steps = Steps { home: home.clone(), steps: leading, sums_later_below: 0 };
-    let mut arrived = FxHashMap::default();
+    let steps = Steps { home: home.clone(), log: log.clone(), values: None, sums_later_below: 0 };
+    let mut arrived = Arrived::new();
     for (step, cotangent) in seeds {
         steps.add(&mut arrived, step, cotangent)?;
     }
     let mut watched = FxHashMap::default();
-    let all = log.steps_with_loops(turns::STEPS_MIN);
-    let mut loops = turns::find(&all);
-    for Leading { number, step, .. } in steps.steps.iter().rev() {
-        while let Some(turns) = loops.pop_if(|turns| turns.range().start > *number as usize || is_in(turns, *number)) {
-            if is_in(&turns, *number) && arrived.keys().any(|step| is_in(&turns, *step)) {
-                chunks::pull(&steps, &all, &turns, &mut arrived)?;
+    let mut loops = log.loops();
+    // Cotangents pass to earlier steps only, so the latest step at which any has arrived is complete.
+    while let Some((&number, _)) = arrived.last_key_value() {
+        if let Some(turns) = loops.pop_if(|turns| turns.range().start > number as usize || is_in(turns, number)) {
+            if is_in(&turns, number) {
+                chunks::pull(&steps, &turns, &mut arrived)?;
             }
+            continue;
         }
-        let Some(above) = arrived.remove(number) else { continue };
+        let Some(above) = arrived.remove(&number) else { continue };
+        let step = &steps.get(number);
         if steps.follows_only_empty_arguments(step) {
             continue;
         }
         let shares = match &step.made {
             Made::Watched => {
-                watched.insert(*number, above);
+                watched.insert(number, above);
                 continue;
             }
             Made::Op(op) => steps.shares(step, op, &above).map_err(|error| step.named(error))?,
@@ -74,7 +88,7 @@ pub(super) fn pull(home: &Arc<Home>, log: &Log, seeds: Vec<(u32, Array)>) -> Res
             }
         };
         for (slot, share) in shares {
-            if let Source::Step(argument) = step.args[slot] {
+            if let Source::Step(argument) = step.args[slot].source {
                 steps.add(&mut arrived, argument, share)?;
             }
         }
@@ -124,21 +138,24 @@ impl Step {
 
 impl Steps {
     /// The step with this number.
-    pub fn get(&self, number: u32) -> &Step {
-        self.find(number).expect("WATCH-2: a step's arguments are among the steps that lead to it")
-    }
-
-    /// The step of a number, if it is among them.
-    pub fn find(&self, number: u32) -> Option<&Step> {
-        let at = self.steps.binary_search_by_key(&number, |leading| leading.number);
-        at.ok().map(|at| &self.steps[at].step)
+    pub fn get(&self, number: u32) -> Step {
+        let mut step = self.log.step(number);
+        if let Some(values) = &self.values {
+            step.value = values.get(&(number as usize)).cloned();
+            for argument in &mut step.args {
+                if let Some(number) = argument.source.step() {
+                    argument.array = values.get(&(number as usize)).cloned();
+                }
+            }
+        }
+        step
     }
 
     /// The followed arguments: the slot, the dtype and the shape of each.
-    pub fn followed<'a>(&'a self, step: &'a Step) -> impl Iterator<Item = (usize, &'a Meta)> {
-        step.args.iter().enumerate().filter_map(|(slot, source)| match source {
-            Source::Step(argument) => Some((slot, &self.get(*argument).meta)),
-            Source::Aside(_) | Source::Read(_) | Source::Unread(_) | Source::Number(_) => None,
+    pub fn followed<'a>(&self, step: &'a Step) -> impl Iterator<Item = (usize, &'a Meta)> + use<'a> {
+        step.args.iter().enumerate().filter_map(|(slot, argument)| match argument.source {
+            Source::Step(_) => argument.meta.as_ref().map(|meta| (slot, meta)),
+            Source::Aside(_) | Source::Read(_) | Source::Unread | Source::Number(_) => None,
         })
     }
 
@@ -149,34 +166,15 @@ impl Steps {
         elements.next() == Some(0) && elements.all(|elements| elements == 0)
     }
 
-    /// The dtype and shape of an argument; `None` for a number.
-    pub fn meta<'a>(&'a self, source: &'a Source) -> Option<&'a Meta> {
-        match source {
-            Source::Step(step) | Source::Aside(step) => Some(&self.get(*step).meta),
-            Source::Read(array) => array.0.meta.as_ref().ok(),
-            Source::Unread(meta) => Some(meta),
-            Source::Number(_) => None,
-        }
-    }
-
-    /// The array of an argument, if the watch kept it.
-    pub fn array<'a>(&'a self, source: &'a Source) -> Option<&'a Array> {
-        match source {
-            Source::Step(step) | Source::Aside(step) => self.get(*step).value.as_ref(),
-            Source::Read(array) => Some(array),
-            Source::Unread(_) | Source::Number(_) => None,
-        }
-    }
-
     /// The array of an argument that the step's rule reads. `ErrorKind::Internal` if the watch did not keep it.
-    pub fn read<'a>(&'a self, step: &'a Step, slot: usize) -> Result<&'a Array> {
-        let array = step.args.get(slot).and_then(|source| self.array(source));
+    pub fn read<'a>(&self, step: &'a Step, slot: usize) -> Result<&'a Array> {
+        let array = step.args.get(slot).and_then(|argument| argument.array.as_ref());
         array.ok_or_else(|| Error::new(ErrorKind::Internal, "GRAD-1: an argument that a rule reads was not kept"))
     }
 
     /// The arguments of a function with a rule of its own, all of which are kept.
     pub fn values(&self, step: &Step) -> Vec<Array> {
-        step.args.iter().filter_map(|source| self.array(source)).cloned().collect()
+        step.args.iter().filter_map(|argument| argument.array.clone()).collect()
     }
 
     pub fn recorder(&self, step: &Step) -> Recorder<'_> {
@@ -184,7 +182,7 @@ impl Steps {
     }
 
     /// Adds a cotangent to those that have reached a value.
-    pub fn add(&self, arrived: &mut FxHashMap<u32, Array>, number: u32, share: Array) -> Result<()> {
+    pub fn add(&self, arrived: &mut Arrived, number: u32, share: Array) -> Result<()> {
         let step = self.get(number);
         if step.meta.elements() == 0 {
             return Ok(());
@@ -192,7 +190,7 @@ impl Steps {
         if !step.meta.dtype.is_float() {
             return Err(step.undefined());
         }
-        let sum = self.recorder(step).added(arrived.remove(&number), share)?;
+        let sum = self.recorder(&step).added(arrived.remove(&number), share)?;
         arrived.insert(number, sum);
         Ok(())
     }
@@ -206,8 +204,8 @@ impl Steps {
             return Err(wrong(message));
         }
         let r = self.recorder(step);
-        let fit = shares.into_iter().zip(&step.args).enumerate().map(|(slot, (share, source))| {
-            let (Source::Step(_), Some(meta)) = (source, self.meta(source)) else { return Ok(share) };
+        let fit = shares.into_iter().zip(&step.args).enumerate().map(|(slot, (share, argument))| {
+            let (Source::Step(_), Some(meta)) = (argument.source, &argument.meta) else { return Ok(share) };
             let own = share.meta()?;
             if rules::expands(&own.shape, &meta.shape).is_err() {
                 let (own, meta) = (&own.shape, &meta.shape);
@@ -224,7 +222,7 @@ impl Steps {
     pub fn shares(&self, step: &Step, op: &Op, above: &Array) -> Result<Shares> {
         let r = self.recorder(step);
         let one = |share: Array| -> Shares { SmallVec::from_iter([(0, share)]) };
-        let Some(first) = step.args.first().and_then(|source| self.meta(source)) else {
+        let Some(first) = step.args.first().and_then(|argument| argument.meta.as_ref()) else {
             return self.partials(step, op, above);
         };
         match op.facts().gradient {
@@ -258,21 +256,20 @@ impl Steps {
     }
 
     /// Whether an index is the result of a sort.
-    fn is_order(&self, source: &Source) -> bool {
-        match source {
-            Source::Step(step) => match &self.get(*step).made {
-                Made::Op(op) => op.is_order(),
-                Made::Watched | Made::Custom(_) => false,
-            },
-            Source::Aside(_) | Source::Read(_) | Source::Unread(_) | Source::Number(_) => false,
+    fn is_order(&self, index: &Argument) -> bool {
+        match index.source {
+            Source::Step(step) => matches!(self.get(step).made, Made::Op(op) if op.is_order()),
+            Source::Aside(_) | Source::Read(_) | Source::Unread | Source::Number(_) => false,
         }
     }
 
     /// The arguments of an elementwise op and its value, for the expressions of its partial derivatives.
     pub fn partial<'a>(&'a self, step: &Step) -> Partial<'a> {
-        let args = step.args.iter().map(|source| match source {
+        let args = step.args.iter().map(|argument| match argument.source {
             Source::Number(number) => Some(Term::Number(number.as_f64())),
-            source => self.array(source).cloned().map(Term::Array),
+            Source::Step(_) | Source::Aside(_) | Source::Read(_) | Source::Unread => {
+                argument.array.clone().map(Term::Array)
+            }
         });
         let (args, value) = (args.collect(), step.value.clone());
         Partial { recorder: self.recorder(step), dtype: step.meta.dtype, args, value }
@@ -293,7 +290,7 @@ impl Steps {
                 continue;
             }
             if let Some(share) = partial.times(above, part)? {
-                let sums_later = matches!(step.args[slot], Source::Step(of) if of < self.sums_later_below);
+                let sums_later = matches!(step.args[slot].source, Source::Step(of) if of < self.sums_later_below);
                 shares.push((
                     slot,
                     match sums_later {
@@ -317,10 +314,10 @@ impl Steps {
         }
         let dim = op.joins_along().ok_or_else(|| not_written(op.name()))?;
         let mut start = 0;
-        for (slot, source) in step.args.iter().enumerate() {
-            let Some(meta) = self.meta(source) else { continue };
+        for (slot, argument) in step.args.iter().enumerate() {
+            let Some(meta) = &argument.meta else { continue };
             let len = meta.shape.dim(dim);
-            if let Source::Step(_) = source {
+            if let Source::Step(_) = argument.source {
                 // Along a new dimension, the part has one axis more than the argument.
                 let part = r.part(above, dim, start, len)?;
                 shares.push((slot, r.reshape(&part, meta.shape.clone())?));

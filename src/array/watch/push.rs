@@ -5,9 +5,11 @@
 //! Must hold: PUSH-1: a tangent has the dtype and the shape of its value; a missing tangent means zero. PULL-3 holds
 //! here, too.
 
-use super::log::{Leading, Log, Made, Pause, Source, Step};
+use super::log::Log;
+use super::pause::Pause;
 use super::pull::Steps;
 use super::reductions::{Folding, not_written};
+use super::step::{Argument, Made, Source, Step};
 use crate::array::handle::Array;
 use crate::array::tape::Home;
 use crate::error::Result;
@@ -21,11 +23,13 @@ use std::sync::Arc;
 pub(super) type Tangents = FxHashMap<u32, Array>;
 
 /// The tangent of the value of step `end`, given those of watched arrays by their steps.
-pub(super) fn push(home: &Arc<Home>, log: &Log, end: u32, mut tangents: Tangents) -> Result<Option<Array>> {
+pub(super) fn push(home: &Arc<Home>, log: &Arc<Log>, end: u32, mut tangents: Tangents) -> Result<Option<Array>> {
     let _pause = Pause::only(log);
-    let steps = Steps { home: home.clone(), steps: log.leading_to(std::iter::once(end)), sums_later_below: 0 };
-    for Leading { number, step, passes } in &steps.steps {
-        if step.meta.elements() == 0 || !passes || steps.follows_only_empty_arguments(step) {
+    let steps = Steps { home: home.clone(), log: log.clone(), values: None, sums_later_below: 0 };
+    let leading = log.leading_to(end);
+    for number in (0..=end).filter(|&number| leading[number as usize]) {
+        let step = &steps.get(number);
+        if step.meta.elements() == 0 || steps.follows_only_empty_arguments(step) {
             continue;
         }
         if !step.meta.dtype.is_float() {
@@ -36,24 +40,25 @@ pub(super) fn push(home: &Arc<Home>, log: &Log, end: u32, mut tangents: Tangents
             Made::Op(op) => steps.tangent(step, op, &tangents),
             Made::Custom(custom) => {
                 let args = steps.values(step);
-                let of_args = step.args.iter().zip(&args).map(|(source, array)| match tangent_of(source, &tangents) {
-                    Some(tangent) => Ok(tangent.clone()),
-                    None => steps.recorder(step).zeros(array.meta()?.clone()),
-                });
+                let of_args =
+                    step.args.iter().zip(&args).map(|(argument, array)| match tangent_of(argument, &tangents) {
+                        Some(tangent) => Ok(tangent.clone()),
+                        None => steps.recorder(step).zeros(array.meta()?.clone()),
+                    });
                 of_args.collect::<Result<Vec<Array>>>().and_then(|of_args| custom.push(&args, &of_args)).map(Some)
             }
         };
         if let Some(tangent) = tangent.map_err(|error| step.named(error))? {
-            tangents.insert(*number, tangent);
+            tangents.insert(number, tangent);
         }
     }
     Ok(tangents.remove(&end))
 }
 
-pub(super) fn tangent_of<'a>(source: &Source, tangents: &'a Tangents) -> Option<&'a Array> {
-    match source {
-        Source::Step(step) => tangents.get(step),
-        Source::Aside(_) | Source::Read(_) | Source::Unread(_) | Source::Number(_) => None,
+pub(super) fn tangent_of<'a>(argument: &Argument, tangents: &'a Tangents) -> Option<&'a Array> {
+    match argument.source {
+        Source::Step(step) => tangents.get(&step),
+        Source::Aside(_) | Source::Read(_) | Source::Unread | Source::Number(_) => None,
     }
 }
 
@@ -61,7 +66,7 @@ impl Steps {
     /// The tangent of an op's value; `None` if it is zero.
     fn tangent(&self, step: &Step, op: &Op, tangents: &Tangents) -> Result<Option<Array>> {
         // RECORD-3: only elementwise ops take numbers as arguments.
-        let Some(operand) = step.args.first().and_then(|source| self.meta(source)) else {
+        let Some(operand) = step.args.first().and_then(|argument| argument.meta.as_ref()) else {
             return self.sum_of_partials(step, op, tangents);
         };
         match op.facts().gradient {
@@ -94,15 +99,15 @@ impl Steps {
     /// condition.
     fn same_op(&self, step: &Step, op: &Op, tangents: &Tangents) -> Result<Option<Array>> {
         let r = self.recorder(step);
-        let has_tangent = |(slot, source)| op.passes_to(slot) && tangent_of(source, tangents).is_some();
+        let has_tangent = |(slot, argument)| op.passes_to(slot) && tangent_of(argument, tangents).is_some();
         if !step.args.iter().enumerate().any(has_tangent) {
             return Ok(None);
         }
-        let args = step.args.iter().enumerate().map(|(slot, source)| match tangent_of(source, tangents) {
+        let args = step.args.iter().enumerate().map(|(slot, argument)| match tangent_of(argument, tangents) {
             _ if !op.passes_to(slot) => self.read(step, slot).cloned(),
             Some(tangent) => Ok(tangent.clone()),
             None => {
-                let meta = self.meta(source).ok_or_else(|| not_written(op.name()))?;
+                let meta = argument.meta.as_ref().ok_or_else(|| not_written(op.name()))?;
                 r.zeros(Meta { dtype: step.meta.dtype, shape: meta.shape.clone() })
             }
         });
@@ -118,8 +123,8 @@ impl Steps {
         }
         let (r, partial) = (self.recorder(step), self.partial(step));
         let mut sum: Option<Array> = None;
-        for (source, part) in step.args.iter().zip(parts) {
-            let Some(tangent) = tangent_of(source, tangents) else { continue };
+        for (argument, part) in step.args.iter().zip(parts) {
+            let Some(tangent) = tangent_of(argument, tangents) else { continue };
             let tangent = r.alike(tangent, &step.meta)?;
             let Some(share) = partial.times(&tangent, part)? else { continue };
             sum = Some(r.added(sum, share)?);

@@ -2,9 +2,9 @@
 //! In reverse mode the cotangent of the value is multiplied by the weights; in forward mode the tangents are multiplied
 //! by them and summed.
 
-use super::log::Step;
 use super::pull::Steps;
 use super::scans::Scan;
+use super::step::Step;
 use crate::array::handle::Array;
 use crate::array::recorder::Recorder;
 use crate::error::{Error, ErrorKind, Result};

@@ -4,8 +4,8 @@
 //! divisor is. So values have derivatives even if they are equal, as long as no cotangent reaches their vectors.
 
 use super::linear::Algebra;
-use super::log::Step;
 use super::pull::Steps;
+use super::step::Step;
 use crate::array::handle::Array;
 use crate::array::linear::pages_of;
 use crate::error::Result;

@@ -1,16 +1,17 @@
 //! Finds the loops among the steps of a watch.
 //!
-//! In: all steps, in the order in which they were recorded. Out: runs of whole turns of elementwise ops. Must hold: TURNS-1:
-//! a step of a turn equals the step in its place one turn later, except for numbers and random keys. Both read the same
-//! place of their own turn, or of the turn before (a carried value), or the same step before the loop. TURNS-2: each
-//! argument of a step can be named again: it is a number, a step, or an array of which the watch keeps the handle.
+//! In: all steps of a log, in the order in which they were recorded. Out: runs of whole turns of elementwise ops. Must
+//! hold: TURNS-1: a step of a turn equals the step in its place one turn later, except for numbers and random keys.
+//! Both read the same place of their own turn, or of the turn before (a carried value), or the same step before the
+//! loop. TURNS-2: each argument of a step can be named again: it is a number, a step, or an array of which the watch
+//! keeps the handle.
 
-use super::log::{Made, Source, Step};
+use super::packed::Packed;
+use super::statements::{Kind, Template};
+use super::step::Source;
 use crate::graph::repeats::{Limits, Repeats};
-use crate::graph::words::Words;
+use crate::graph::{DType, Shape};
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
-use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 /// Fewest steps of a loop that is pulled in chunks. Below, keeping what a backward pass reads costs less.
@@ -63,37 +64,27 @@ impl Turns {
     }
 }
 
-/// All that must be equal between turns; `None` for what is no elementwise op, or has an argument without a handle.
-fn kind(step: &Step) -> Option<SmallVec<[u64; 16]>> {
-    let Made::Op(op) = &step.made else { return None };
-    if !op.is_elementwise() || step.is_pinned {
+/// All that must be equal between turns: the statement, and the dtype and shape where the statement has none.
+type Form = (u32, Option<(DType, Shape)>);
+
+/// The form of a step; `None` for what is no elementwise op, or has an argument without a handle.
+fn form(steps: &Packed, number: usize) -> Option<Form> {
+    let statement = steps.statement(number as u32);
+    if !statement.is_elementwise || statement.is_pinned || statement.kinds.iter().any(|kind| kind == Kind::Unread) {
         return None;
     }
-    let mut kind = SmallVec::new();
-    let mut words = Words(&mut kind);
-    (step.at.location as *const _ as usize as u64, step.at.mark, step.is_aside).hash(&mut words);
-    op.hash_attributes(&mut words);
-    (step.meta.dtype, &step.meta.shape).hash(&mut words);
-    for source in &step.args {
-        match source {
-            Source::Step(_) => words.write_u64(0),
-            Source::Aside(_) => words.write_u64(1),
-            Source::Read(_) => words.write_u64(2),
-            Source::Number(number) => (3u64, number.dtype()).hash(&mut words),
-            Source::Unread(_) => return None,
-        }
-    }
-    Some(kind)
+    let (statement, meta) = steps.form(number as u32);
+    Some((statement, meta.map(|meta| (meta.dtype, meta.shape))))
 }
 
-/// The loops, in order.
-pub(super) fn find(steps: &[Step]) -> Vec<Turns> {
-    let mut numbers: FxHashMap<SmallVec<[u64; 16]>, u32> = FxHashMap::default();
+/// The loops, in order. While it looks, it takes sixteen bytes a step.
+pub(super) fn find(steps: &Packed) -> Vec<Turns> {
+    let mut numbers: FxHashMap<Form, u32> = FxHashMap::default();
     let mut number_of = |step| {
         let next = numbers.len() as u32;
-        kind(step).map(|kind| *numbers.entry(kind).or_insert(next))
+        form(steps, step).map(|form| *numbers.entry(form).or_insert(next))
     };
-    let kinds: Vec<Option<u32>> = steps.iter().map(&mut number_of).collect();
+    let kinds: Vec<Option<u32>> = (0..steps.len()).map(&mut number_of).collect();
     let finder = Finder { steps };
     let repeats = Repeats {
         count: steps.len(),
@@ -106,16 +97,16 @@ pub(super) fn find(steps: &[Step]) -> Vec<Turns> {
 }
 
 struct Finder<'a> {
-    steps: &'a [Step],
+    steps: &'a Packed,
 }
 
 impl Finder<'_> {
     /// Whether a step reads what the step one turn before reads, in its own turn.
     fn is_steady(&self, first: usize, period: usize, at: usize) -> bool {
-        let pairs = self.steps[at].args.iter().zip(&self.steps[at - period].args);
-        pairs.into_iter().all(|pair| match pair {
+        let ((_, now), (_, before)) = (self.steps.parts(at as u32), self.steps.parts((at - period) as u32));
+        now.args.into_iter().zip(before.args).all(|pair| match pair {
             (Source::Step(now), Source::Step(before)) | (Source::Aside(now), Source::Aside(before)) => {
-                let (now, before) = (*now as usize, *before as usize);
+                let (now, before) = (now as usize, before as usize);
                 // A value may be read in the next turn, wherever in a turn these begin; `carried` looks at that.
                 let moves = now == before + period && at - now < 2 * period;
                 moves || (now == before && now < first)
@@ -134,18 +125,22 @@ impl Finder<'_> {
         let (carried, phase) = phases.min_by_key(|(carried, phase)| (carried.len(), *phase))?;
         let first = first + period + phase;
         let turns = Turns { first, period, turns: (end - first) / period, carried };
-        let mut arrays = self.steps[first..first + period].iter().filter(|step| !step.is_number());
-        let shape = &arrays.next()?.meta.shape;
-        let is_one_shape = arrays.all(|step| step.meta.shape == *shape) && shape.elements() > 1;
+        let arrays = (first..first + period).map(|step| step as u32).filter(|step| !self.is_number(*step));
+        let mut shapes = arrays.map(|step| self.steps.meta(step).shape);
+        let shape = shapes.next()?;
+        let is_one_shape = shapes.all(|other| other == shape) && shape.elements() > 1;
         (is_one_shape && turns.turns >= TURNS_MIN && !turns.carried.is_empty()).then_some(turns)
     }
 
     /// The places of the values that a turn which begins at `begin` reads of the turn before, in a loop that begins at
     /// `first`; `None` if an aside is among them, or the turn reads values of an earlier turn.
     fn carried(&self, first: usize, begin: usize, period: usize) -> Option<Vec<usize>> {
+        if begin + period > self.steps.len() {
+            return None;
+        }
         let mut carried = Vec::new();
-        for source in self.steps.get(begin..begin + period)?.iter().flat_map(|step| &step.args) {
-            let (Source::Step(from) | Source::Aside(from)) = *source else { continue };
+        for source in (begin..begin + period).flat_map(|step| self.steps.parts(step as u32).1.args) {
+            let Some(from) = source.step() else { continue };
             let from = from as usize;
             if (first..begin).contains(&from) {
                 let is_kept = from + period >= begin && matches!(source, Source::Step(_));
@@ -156,11 +151,9 @@ impl Finder<'_> {
         carried.dedup();
         Some(carried)
     }
-}
 
-impl Step {
-    /// Whether it is a number in some shape.
-    fn is_number(&self) -> bool {
-        matches!(&self.made, Made::Op(op) if op.is_number())
+    /// Whether a step is a number in some shape.
+    fn is_number(&self, step: u32) -> bool {
+        matches!(&self.steps.statement(step).template, Template::Op(op) if op.is_number())
     }
 }
