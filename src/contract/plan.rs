@@ -243,7 +243,7 @@ impl Launch {
 
 impl Step {
     /// The buffers that it uses, some perhaps twice.
-    fn buffers(&self) -> SmallVec<[u32; 8]> {
+    pub fn buffers(&self) -> SmallVec<[u32; 8]> {
         match self {
             Step::Launch(launch) => launch.uses.iter().map(|used| used.buffer).chain(launch.faults).collect(),
             Step::Copy { from, to } | Step::Pack { from, to, .. } => smallvec![*from, *to],

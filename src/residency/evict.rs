@@ -213,7 +213,7 @@ impl State {
             segment,
             bytes: device.pool.charged(bytes),
             wanted,
-            live: device.pool.live_bytes() + if is_host { self.host_copy_bytes } else { 0 },
+            live: device.pool.live_bytes() + if copies_to_host { 0 } else { self.host_copy_bytes },
             budget: device.info.budget_bytes,
             known,
         });

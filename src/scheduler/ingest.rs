@@ -158,13 +158,13 @@ impl State {
             TapeRecord::Brief(brief, drops) => {
                 let value = brief.value(session);
                 noted.recorded.push(value);
-                self.record(session, brief.node(session), segment);
+                self.record(brief.node(session), segment);
                 drops.values(value).for_each(|value| self.note_drop(value, &mut noted));
             }
             TapeRecord::Op(node, drops) => {
                 let value = node.value;
                 noted.recorded.push(value);
-                self.record(session, *node, segment);
+                self.record(*node, segment);
                 drops.values(value).for_each(|value| self.note_drop(value, &mut noted));
             }
             TapeRecord::Dropped(value) => self.note_drop(value, &mut noted),
@@ -200,7 +200,7 @@ impl State {
         }
     }
 
-    fn record(&mut self, session: SessionId, node: Node, segment: u64) {
+    fn record(&mut self, node: Node, segment: u64) {
         let value = node.value;
         self.sessions.value_recorded(value);
         self.ledger.count_recorded(1);
