@@ -1,6 +1,10 @@
 //! Helps [`copies`](super::copies) and [`crowd`](super::crowd) to poll runs by hand, on threads that are no executor's.
 //! The wakers of `futures` either do nothing or wake a task. With a [`Flag`] as waker, a run that only lets others run
 //! can be told from one that waits, without a task.
+//!
+//! What a library offers instead is a task for each run. `cargo bench --bench scripts -- copies` measures both: on
+//! 2026-11-26, 1,000 runs of 5 us on two EPYC / Xeon cores took 1.6 to 1.8 / 1.4 to 1.6 times less time than one after
+//! the other when polled by hand (`run_copies`), and 1.5 to 1.6 / 0.8 to 1.4 times less in tasks.
 
 use std::pin::Pin;
 use std::sync::Arc;
