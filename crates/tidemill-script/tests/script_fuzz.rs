@@ -170,7 +170,7 @@ fn number_from(variable: &str, usual: u64) -> u64 {
 /// Calls a target with mutated texts until its time is over.
 fn fuzz(name: &str, target: fn(&str), corpus: &[Vec<u8>], generate: fn(&mut Random) -> Option<String>) {
     let seed = number_from("TIDEMILL_FUZZ_SEED", 1);
-    let end = Instant::now() + Duration::from_secs(number_from("TIDEMILL_FUZZ_SECONDS", rounds(2, 60)));
+    let end = Instant::now() + Duration::from_secs(number_from("TIDEMILL_FUZZ_SECONDS", rounds(2, 15)));
     let mut random = Random(seed);
     // This collects many failures before one is fixed.
     let goes_on = std::env::var_os("TIDEMILL_FUZZ_GO_ON").is_some();
