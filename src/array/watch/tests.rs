@@ -24,7 +24,6 @@ fn session(rt: &Runtime) -> Session {
 fn small<G>(watch: &Watch<G>, name: &str) -> (usize, usize) {
     let (steps, handles, bytes) = watch.log.bytes();
     let (each, share) = (bytes as f64 / steps as f64, handles as f64 / steps as f64);
-    println!("{name}: {each:.1} bytes a step, which has {share:.2} handles");
     // A handle that is kept is an address: eight bytes.
     assert!(bytes <= BYTES_MAX * steps + 8 * handles, "{name}: {each:.1} bytes a step, {share:.2} handles");
     (steps, handles)
@@ -47,7 +46,7 @@ fn a_step_of_a_loop_of_mixed_ops_takes_32_bytes_at_most() {
     let rt = runtime();
     let s = session(&rt);
     let (x, c) = (s.rand::<f32>([16, 16]), s.rand::<f32>([8, 16]));
-    let kept = looped(&s, "mixed", &x, 10_000, |s, x, turn| {
+    let kept = looped(&s, "mixed", &x, rounds(3_000, 10_000), |s, x, turn| {
         let first = (turn % 8) as i64;
         let part = x.slice((first..first + 8, ..));
         let noise = s.randn::<f32>([8, 16]) * 0.1;
@@ -81,9 +80,9 @@ fn a_step_of_each_op_alone_takes_32_bytes_at_most() {
         ("random", Box::new(|s, x, _| x + s.rand::<f32>([16, 16]))),
     ];
     for (name, turn) in &turns {
-        looped(&s, name, &x, 10_000, turn);
+        looped(&s, name, &x, rounds(2_500, 10_000), turn);
     }
-    looped(&s, "wide clamp", &wide, 10_000, |_, x, n| x.clamp(-0.1 / (n + 1) as f64, n as f64 + 0.1));
+    looped(&s, "wide clamp", &wide, rounds(2_500, 10_000), |_, x, n| x.clamp(-0.1 / (n + 1) as f64, n as f64 + 0.1));
 }
 
 #[test]
