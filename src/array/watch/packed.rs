@@ -28,6 +28,8 @@ const BLOCK: usize = 64;
 const BYTES_MAX: usize = u8::MAX as usize;
 /// Stands in place of a statement: the number of a step that stands apart follows.
 const APART: u64 = 0;
+/// Latest steps whose statements are known without a look at their bytes: most steps read one of them.
+const LATEST: usize = 8;
 /// Handles of arrays that steps read, among which a new step's is looked for.
 const RECENT: usize = 32;
 
@@ -35,8 +37,10 @@ const RECENT: usize = 32;
 #[derive(Default)]
 pub(super) struct Packed {
     statements: Statements,
-    blocks: Vec<Box<Block>>,
+    blocks: Vec<Block>,
     len: usize,
+    /// The statement of step `n`, at `n % LATEST`, of the latest steps.
+    latest: [u32; LATEST],
     /// Steps of more than `BYTES_MAX` bytes.
     apart: Vec<Box<[u8]>>,
     /// Handles of the values of some steps, and where these are pinned.
@@ -138,14 +142,11 @@ impl Packed {
             MadeBy::Watched | MadeBy::Custom(_) => Numbers::new(),
         };
         all.extend(numbers.into_iter().map(bits));
-        let mut metas: SmallVec<[Meta; 3]> = SmallVec::new();
-        metas.push(meta.clone());
-        metas.extend(unread);
         let (is_aside, is_pinned) = flags;
-        let form = Form { made, at, kinds, metas: &metas, numbers: &all, is_aside, is_pinned };
+        let form = Form { made, at, kinds, meta, unread: &unread, numbers: &all, is_aside, is_pinned };
         let statement = self.statements.number(&form);
         let own = self.statements.get(statement);
-        let metas = if own.metas.is_empty() { metas.into_vec() } else { Vec::new() };
+        let metas = if own.metas.is_empty() { form.metas().cloned().collect() } else { Vec::new() };
         let custom = match made {
             MadeBy::Custom(custom) => Some(custom.clone()),
             MadeBy::Watched | MadeBy::Op(_) => None,
@@ -156,6 +157,7 @@ impl Packed {
     /// Adds a step, and returns its number.
     pub fn add(&mut self, step: Pending) -> u32 {
         let number = u32::try_from(self.len).expect("WATCH-2: a tape has fewer values than a watch has numbers");
+        self.latest[self.len % LATEST] = step.statement;
         let mut to = std::mem::take(&mut self.scratch);
         to.clear();
         put(&mut to, u64::from(step.statement) + 1);
@@ -196,7 +198,7 @@ impl Packed {
                 block.bytes.len()
             });
             let block = Block { bytes: Vec::with_capacity(before), lengths: [0; BLOCK] };
-            push_slowly(&mut self.blocks, Box::new(block));
+            push_slowly(&mut self.blocks, block);
         }
         let block = self.blocks.last_mut().expect("PACK-2: a block was begun");
         block.bytes.extend_from_slice(step);
@@ -255,7 +257,10 @@ impl Packed {
 
     /// What the steps of a step's statement have in common.
     pub fn statement(&self, step: u32) -> &Statement {
-        self.found(step).1
+        match step as usize + LATEST >= self.len {
+            true => self.statements.get(self.latest[step as usize % LATEST]),
+            false => self.found(step).1,
+        }
     }
 
     /// The number of a step's statement, and its value's dtype and shape, unless the statement determines them.
@@ -340,10 +345,10 @@ impl Packed {
 
     /// The bytes that it takes, apart from what handles, ops and rules own.
     pub fn bytes(&self) -> usize {
-        let blocks = self.blocks.iter().map(|block| size_of::<Block>() + block.bytes.capacity()).sum::<usize>();
+        let blocks = self.blocks.iter().map(|block| block.bytes.capacity()).sum::<usize>();
         let apart = self.apart.iter().map(|step| step.len()).sum::<usize>();
         blocks
-            + self.blocks.capacity() * size_of::<Box<Block>>()
+            + self.blocks.capacity() * size_of::<Block>()
             + apart
             + self.apart.capacity() * size_of::<Box<[u8]>>()
             + self.statements.bytes()

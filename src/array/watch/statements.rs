@@ -38,6 +38,8 @@ pub(super) struct Statement {
     /// The dtype and shape of their values, then those of arguments that no rule reads. Empty where the steps hold
     /// these.
     pub metas: SmallVec<[Meta; 1]>,
+    /// The structure of the op in words (`Op::hash_structure`), except for an elementwise function.
+    structure: Box<[u64]>,
     /// The numbers of the first of them: those of the op, then those among its arguments.
     pub numbers: Box<[u64]>,
     /// As in `Step`.
@@ -63,7 +65,10 @@ pub(super) struct Form<'a> {
     pub made: MadeBy<'a>,
     pub at: Site,
     pub kinds: Kinds,
-    pub metas: &'a [Meta],
+    /// Dtype and shape of the value.
+    pub meta: &'a Meta,
+    /// Those of unread arguments.
+    pub unread: &'a [Meta],
     pub numbers: &'a [u64],
     pub is_aside: bool,
     pub is_pinned: bool,
@@ -129,13 +134,19 @@ impl Kinds {
 }
 
 impl Form<'_> {
-    fn hash(&self) -> u64 {
+    /// Both.
+    pub fn metas(&self) -> impl Iterator<Item = &Meta> {
+        std::iter::once(self.meta).chain(self.unread)
+    }
+
+    /// A hash of what identifies its statement, with dtypes and shapes or without.
+    fn hash(&self, with_metas: bool) -> u64 {
         let mut hasher = FxHasher::default();
         hasher.write_usize(self.at.location as *const _ as usize);
         hasher.write_u64(self.at.mark);
         hasher.write_u64(self.kinds.0);
         hasher.write_usize(self.numbers.len() << 2 | usize::from(self.is_aside) << 1 | usize::from(self.is_pinned));
-        for meta in self.metas {
+        for meta in self.metas().filter(|_| with_metas) {
             hasher.write_u64(dtype_code(meta.dtype));
             meta.shape.hash(&mut hasher);
         }
@@ -147,35 +158,61 @@ impl Form<'_> {
 }
 
 impl Statement {
-    /// Whether a step of this form is one of this statement's.
-    fn has(&self, form: &Form<'_>) -> bool {
+    /// Whether a step of this form is one of this statement's, which has dtypes and shapes or has not.
+    fn has(&self, form: &Form<'_>, with_metas: bool) -> bool {
         let at = (self.at.location as *const _, self.at.mark);
         let is_equal = |(a, b): (&Meta, &Meta)| a == b && a.shape.axes() == b.shape.axes();
         at == (form.at.location as *const _, form.at.mark)
             && (self.kinds, self.is_aside, self.is_pinned) == (form.kinds, form.is_aside, form.is_pinned)
-            && (self.numbers.len(), self.metas.len()) == (form.numbers.len(), form.metas.len())
-            && self.metas.iter().zip(form.metas).all(is_equal)
+            && (self.numbers.len(), self.metas.is_empty()) == (form.numbers.len(), !with_metas)
+            && self.metas.iter().zip(form.metas()).all(is_equal)
             && match (&self.template, form.made) {
                 (Template::Watched, MadeBy::Watched) | (Template::Custom, MadeBy::Custom(_)) => true,
-                (Template::Op(op), MadeBy::Op(other)) => is_alike(op, other),
+                (Template::Op(own), MadeBy::Op(op)) => self.is_alike(own, op),
                 (Template::Watched | Template::Op(_) | Template::Custom, _) => false,
             }
     }
 }
 
-/// Whether two ops differ in numbers alone.
-fn is_alike(a: &Op, b: &Op) -> bool {
-    match (a, b) {
-        (Op::Apply(a), Op::Apply(b)) => a == b,
-        (Op::Ensure { op: a, message: of_a }, Op::Ensure { op: b, message: of_b }) => a == b && of_a == of_b,
-        (a, b) => std::mem::discriminant(a) == std::mem::discriminant(b) && structure(a) == structure(b),
+impl Statement {
+    /// Whether an op differs from that of this statement in numbers alone.
+    fn is_alike(&self, own: &Op, op: &Op) -> bool {
+        if let (Op::Apply(own), Op::Apply(op)) = (own, op) {
+            return own == op;
+        }
+        if let (Op::Ensure { op: own, message: text }, Op::Ensure { op, message }) = (own, op) {
+            return own == op && text == message;
+        }
+        let mut same = Same { rest: &self.structure, is_equal: true };
+        op.hash_structure(&mut Words(&mut same));
+        // The first word of a structure is the kind of the op.
+        same.is_equal && same.rest.is_empty()
     }
 }
 
-fn structure(op: &Op) -> SmallVec<[u64; 16]> {
-    let mut words = SmallVec::new();
-    op.hash_structure(&mut Words(&mut words));
-    words
+/// Compares words with those of a list.
+struct Same<'a> {
+    rest: &'a [u64],
+    is_equal: bool,
+}
+
+impl Extend<u64> for Same<'_> {
+    fn extend<T: IntoIterator<Item = u64>>(&mut self, words: T) {
+        for word in words {
+            match self.rest.split_first() {
+                Some((first, rest)) if *first == word => self.rest = rest,
+                _ => self.is_equal = false,
+            }
+        }
+    }
+}
+
+fn structure(op: &Op) -> Box<[u64]> {
+    let mut words: SmallVec<[u64; 16]> = SmallVec::new();
+    if !matches!(op, Op::Apply(_)) {
+        op.hash_structure(&mut Words(&mut words));
+    }
+    words.as_slice().into()
 }
 
 impl Statements {
@@ -186,20 +223,18 @@ impl Statements {
 
     /// The number of the statement of a step, which may be a new one.
     pub fn number(&mut self, form: &Form<'_>) -> u32 {
-        if self.all.len() < WITH_METAS_MAX {
-            return self.find(form).unwrap_or_else(|hash| self.add(form, form.metas, hash));
-        }
-        self.find(form).unwrap_or_else(|_| {
-            let form = &Form { metas: &[], ..*form };
-            self.find(form).unwrap_or_else(|hash| self.add(form, &[], hash))
+        let has_room = self.all.len() < WITH_METAS_MAX;
+        self.find(form, true).unwrap_or_else(|hash| match has_room {
+            true => self.add(form, true, hash),
+            false => self.find(form, false).unwrap_or_else(|hash| self.add(form, false, hash)),
         })
     }
 
     /// A statement; or the number at which it would be found.
-    fn find(&self, form: &Form<'_>) -> Result<u32, u64> {
-        let mut hash = form.hash();
+    fn find(&self, form: &Form<'_>, with_metas: bool) -> Result<u32, u64> {
+        let mut hash = form.hash(with_metas);
         while let Some(&number) = self.by_hash.get(&hash) {
-            if self.get(number).has(form) {
+            if self.get(number).has(form, with_metas) {
                 return Ok(number);
             }
             hash = hash.wrapping_add(1);
@@ -207,16 +242,24 @@ impl Statements {
         Err(hash)
     }
 
-    fn add(&mut self, form: &Form<'_>, metas: &[Meta], hash: u64) -> u32 {
+    fn add(&mut self, form: &Form<'_>, with_metas: bool, hash: u64) -> u32 {
         let number = u32::try_from(self.all.len()).expect("STATEMENT-1: fewer statements than numbers");
-        let (template, is_elementwise) = match form.made {
-            MadeBy::Watched => (Template::Watched, false),
-            MadeBy::Op(op) => (Template::Op(op.clone()), op.is_elementwise()),
-            MadeBy::Custom(_) => (Template::Custom, false),
+        let (template, structure, is_elementwise) = match form.made {
+            MadeBy::Watched => (Template::Watched, Box::default(), false),
+            MadeBy::Op(op) => (Template::Op(op.clone()), structure(op), op.is_elementwise()),
+            MadeBy::Custom(_) => (Template::Custom, Box::default(), false),
         };
-        let (at, kinds, is_aside, is_pinned) = (form.at, form.kinds, form.is_aside, form.is_pinned);
-        let (metas, numbers) = (metas.iter().cloned().collect(), form.numbers.into());
-        self.all.push(Statement { template, at, kinds, metas, numbers, is_aside, is_pinned, is_elementwise });
+        self.all.push(Statement {
+            template,
+            at: form.at,
+            kinds: form.kinds,
+            metas: form.metas().filter(|_| with_metas).cloned().collect(),
+            structure,
+            numbers: form.numbers.into(),
+            is_aside: form.is_aside,
+            is_pinned: form.is_pinned,
+            is_elementwise,
+        });
         self.by_hash.insert(hash, number);
         number
     }
@@ -239,7 +282,8 @@ impl Statement {
 impl Statements {
     /// The bytes that they take, apart from what ops own.
     pub fn bytes(&self) -> usize {
-        let of_numbers = self.all.iter().map(|statement| statement.numbers.len() * 8).sum::<usize>();
+        let words = |statement: &Statement| statement.numbers.len() + statement.structure.len();
+        let of_numbers = self.all.iter().map(|statement| words(statement) * 8).sum::<usize>();
         let buckets = (self.by_hash.capacity() * 8 / 7).next_power_of_two();
         self.all.capacity() * size_of::<Statement>() + of_numbers + buckets * (size_of::<(u64, u32)>() + 1)
     }
