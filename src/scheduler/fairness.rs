@@ -45,6 +45,7 @@ impl Turns {
     }
 
     /// Regions that may be downstream at a time, but for [`RESERVE`].
+    #[cfg(test)]
     pub(super) fn credits(&self) -> usize {
         self.credits
     }
