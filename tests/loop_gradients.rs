@@ -202,6 +202,49 @@ fn a_gradient_goes_back_from_the_turn_at_which_it_arrives() {
 }
 
 #[test]
+fn a_value_of_a_loop_has_a_gradient_and_the_watch_follows_gradients_through_loops() {
+    let rt = host();
+    let s = rt.session("turns").open();
+    let (x, w) = (s.full(0.5f64, [N, 1]), s.full(0.3f64, [1, 1]));
+    let watch = s.watch([&x, &w]).unwrap();
+    let mut states = vec![x.clone()];
+    for turn in 0..200 {
+        states.push((&states[turn] * &w).sin() + &states[turn] * 0.9);
+    }
+    let loss = states[200].square().mean(..);
+    // With a value of the loop, turns are pulled one by one; without, in chunks.
+    let [by_x, by_w, middle] = watch.gradients_by(&loss, [&x, &w, &states[100]]).unwrap();
+    let [first, second] = watch.gradients(&loss).unwrap();
+    let rest = s.watch(&states[100]).unwrap();
+    let mut state = states[100].clone();
+    for _ in 100..200 {
+        state = (&state * &w).sin() + &state * 0.9;
+    }
+    let from_middle = rest.gradients(&state.square().mean(..)).unwrap();
+    for (one, other) in [(by_x, first), (by_w, second.clone()), (middle, from_middle)] {
+        let far = (&one / &other - 1.0).abs().max_over(..);
+        assert!(wait(far.item::<f64>()).unwrap() < 1e-12);
+    }
+    // The derivative of the gradient by the loop's parameter, beside finite differences.
+    let slope = watch.followed_gradients_by(&loss, &w).unwrap();
+    assert!(watch.follows(&slope) && !watch.follows(&second));
+    let curved = wait(watch.gradients_by(&slope, &w).unwrap().item::<f64>()).unwrap();
+    let at = |w: f64| {
+        let w = s.full(w, [1, 1]);
+        let f = |w: &Array| {
+            let mut state = x.clone();
+            for _ in 0..200 {
+                state = (&state * w).sin() + &state * 0.9;
+            }
+            Ok(state.square().mean(..))
+        };
+        wait(s.value_and_gradient(&w, f).unwrap().1.item::<f64>()).unwrap()
+    };
+    let expected = (at(0.3 + 1e-5) - at(0.3 - 1e-5)) / 2e-5;
+    assert!((curved / expected - 1.0).abs() < 1e-6, "{curved} for {expected}");
+}
+
+#[test]
 fn what_a_loop_reads_is_recorded_again_once() {
     let rt = host();
     let s = rt.session("doubles").seed(7).open();

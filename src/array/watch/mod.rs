@@ -13,8 +13,10 @@
 //! `statements` for what steps have in common, `coding` for what they have not, and `index` to find the step of an
 //! array. `pull` goes through the steps backwards, `push` forwards; `turns` finds loops among them, and `chunks` pulls
 //! through a loop; `partials`, `reductions`, `scans`, `indices`, `fourier`, `linear` and `spectra` are the rules,
-//! written with a `Recorder` (`array/recorder.rs`); `custom` has the program's own rules.
+//! written with a `Recorder` (`array/recorder.rs`); `by` differentiates by other values than the watched ones; `custom`
+//! has the program's own rules.
 
+mod by;
 mod chunks;
 mod coding;
 mod custom;
@@ -46,6 +48,7 @@ use super::tape::Home;
 use crate::error::{Error, ErrorKind, Result};
 use crate::graph::{Meta, rules};
 use log::Log;
+use pull::Wanted;
 use push::Tangents;
 use std::fmt;
 use std::panic::Location;
@@ -310,6 +313,12 @@ impl<G> Watch<G> {
     }
 
     fn gradients_at(&self, loss: &Array, at: At) -> Result<G> {
+        let one = self.one_for(loss, at)?;
+        self.pulled(loss, &one, "gradients", at).map(self.arrange)
+    }
+
+    /// The cotangent of a loss, which has one element: 1.
+    fn one_for(&self, loss: &Array, at: At) -> Result<Array> {
         let meta = loss.meta()?;
         if !meta.shape.is_scalar() {
             let shape = &meta.shape;
@@ -317,8 +326,7 @@ impl<G> Watch<G> {
                 format!("gradients() takes a loss of one element, and this one is {shape}; vjp() takes any shape");
             return Err(Error::new(ErrorKind::Shape, message).with_op("gradients").with_location(at));
         }
-        let one = Recorder { home: &self.home, at }.full(meta.clone(), 1.0)?;
-        self.pulled(loss, &one, "gradients", at).map(self.arrange)
+        Recorder { home: &self.home, at }.full(meta.clone(), 1.0)
     }
 
     /// Multiplies `cotangent` (of the shape of `value`, or expanding to it) by the Jacobian of `value` with respect to each
@@ -371,7 +379,7 @@ impl<G> Watch<G> {
             let step = self.step_of(value, asked, at)?;
             Ok((step, alike(&self.home, cotangent, value.meta()?, asked, at)?))
         });
-        let watched = pull::pull(&self.home, &self.log, seeds.collect::<Result<_>>()?)?;
+        let watched = pull::pull(&self.home, &self.log, seeds.collect::<Result<_>>()?, Wanted::default())?;
         let recorder = Recorder { home: &self.home, at };
         let gradients = self.arrays.iter().map(|array| {
             let step = self.step_of(array, asked, at)?;

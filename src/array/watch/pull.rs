@@ -48,12 +48,26 @@ pub(super) type Arrived = BTreeMap<u32, Array>;
 /// Cotangents of a step's arguments, each with the argument's slot.
 pub(super) type Shares = SmallVec<[(usize, Array); 2]>;
 
-/// The cotangents of the watched arrays that a cotangent reaches, by their steps.
+/// The steps whose cotangents are asked for, besides those of the watched arrays.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Wanted<'a> {
+    /// Steps of values that the watch follows.
+    pub by: &'a [u32],
+    /// Whether the watch follows the ops that are recorded for the cotangents, too.
+    pub follows: bool,
+}
+
+/// The cotangents of the watched arrays, and of the wanted values, that a cotangent reaches, by their steps.
 ///
 /// Beside what it records, this takes memory for the cotangents that have arrived, and while it looks for loops,
 /// sixteen bytes for each step of the log, if there may be any.
-pub(super) fn pull(home: &Arc<Home>, log: &Arc<Log>, seeds: Vec<(u32, Array)>) -> Result<FxHashMap<u32, Array>> {
-    let _pause = Pause::only(log);
+pub(super) fn pull(
+    home: &Arc<Home>,
+    log: &Arc<Log>,
+    seeds: Vec<(u32, Array)>,
+    wanted: Wanted<'_>,
+) -> Result<FxHashMap<u32, Array>> {
+    let _pause = (!wanted.follows).then(|| Pause::only(log));
     let steps = Steps { home: home.clone(), log: log.clone(), values: None, sums_later_below: 0 };
     let mut arrived = Arrived::new();
     for (step, cotangent) in seeds {
@@ -64,12 +78,17 @@ pub(super) fn pull(home: &Arc<Home>, log: &Arc<Log>, seeds: Vec<(u32, Array)>) -
     // Cotangents pass to earlier steps only, so the latest step at which any has arrived is complete.
     while let Some((&number, _)) = arrived.last_key_value() {
         if let Some(turns) = loops.pop_if(|turns| turns.range().start > number as usize || is_in(turns, number)) {
-            if is_in(&turns, number) {
+            // A chunk does not leave the cotangents of its values.
+            let is_wanted = wanted.by.iter().any(|step| is_in(&turns, *step));
+            if is_in(&turns, number) && !is_wanted {
                 chunks::pull(&steps, &turns, &mut arrived)?;
             }
             continue;
         }
         let Some(above) = arrived.remove(&number) else { continue };
+        if wanted.by.contains(&number) {
+            watched.insert(number, above.clone());
+        }
         let step = &steps.get(number);
         if steps.follows_only_empty_arguments(step) {
             continue;
