@@ -11,6 +11,7 @@ use super::interrupt::{Halt, Interrupt};
 use super::memory;
 use super::output::Output;
 use super::syntax::ast::Name;
+use super::trace::Traces;
 use super::value::account::{Account, COUNTED_BYTES_MIN};
 use super::value::cleanup::Due;
 use super::value::{Data, Function, Tensor, Value};
@@ -123,9 +124,11 @@ pub fn add_files(files: &mut FunctionFiles, folder: &Path) {
 pub struct Env {
     /// The session that records arrays.
     pub session: Session,
-    /// Whether `gpuArray` has put something on the device. Only then are results checked for operands that are pinned
-    /// there.
+    /// Whether `gpuArray` has put something on the device, or there is a `dlarray`. Only then are results checked for
+    /// operands that are pinned.
     pub has_pinned: std::sync::atomic::AtomicBool,
+    /// The calls of `dlfeval` that have not returned.
+    pub traces: Traces,
     /// The script's output.
     pub output: Box<dyn Output>,
     /// The options of this run.
@@ -220,6 +223,7 @@ impl Env {
             account,
             halt: Halt::new(options.interrupt.clone().unwrap_or_default(), options.deadline),
             has_pinned: Default::default(),
+            traces: Default::default(),
             session,
             output,
             options,
@@ -339,10 +343,13 @@ impl Env {
             Value::Tensor(t) => Ok(t.clone()),
             Value::Num(x) => Ok(Arc::new(Tensor::scalar(Data::F64(vec![*x])))),
             Value::Bool(x) => Ok(Arc::new(Tensor::scalar(Data::Bool(vec![*x])))),
-            Value::Lazy(l) => match l.known(self)? {
-                Some(host) => Ok(host.clone()),
-                None => Err(Stop::Need(Need::Host(vec![l.clone()]))),
-            },
+            Value::Lazy(l) => {
+                self.traces.check_read(l)?;
+                match l.known(self)? {
+                    Some(host) => Ok(host.clone()),
+                    None => Err(Stop::Need(Need::Host(vec![l.clone()]))),
+                }
+            }
             Value::Colon => Ok(Arc::new(Tensor::string(b":"))),
             Value::Cell(_) | Value::Struct(_) | Value::Function(_) | Value::Map(_) | Value::Parser(_) => {
                 Err(ScriptError::new(format!(
@@ -381,7 +388,12 @@ impl Env {
         let mut missing = Vec::new();
         for value in values {
             match value {
-                Value::Lazy(l) if l.known(self)?.is_none() => missing.push(l.clone()),
+                Value::Lazy(l) => {
+                    self.traces.check_read(l)?;
+                    if l.known(self)?.is_none() {
+                        missing.push(l.clone());
+                    }
+                }
                 Value::Cell(_) | Value::Struct(_) => inside(self, value, captured, &mut missing)?,
                 Value::Function(_) if captured => inside(self, value, captured, &mut missing)?,
                 _ => {}
@@ -480,7 +492,12 @@ fn inside(env: &Env, container: &Value, captured: bool, missing: &mut Vec<Arc<su
     };
     while let Some((value, depth)) = open.pop() {
         match value {
-            Value::Lazy(l) if l.known(env)?.is_none() => missing.push(l.clone()),
+            Value::Lazy(l) => {
+                env.traces.check_read(l)?;
+                if l.known(env)?.is_none() {
+                    missing.push(l.clone());
+                }
+            }
             Value::Function(_) if !captured => {}
             Value::Cell(_) | Value::Struct(_) | Value::Function(_) if depth > DEPTH_MAX => {
                 return Err(ScriptError::new(format!("containers are nested deeper than {DEPTH_MAX} levels")).into());

@@ -137,6 +137,9 @@ const OUT_OF_MEMORY: &str = "out of memory or dimension too large for Octave's i
 /// Advice for arrays with more dimensions than the runtime's arrays can have.
 const FEW_ELEMENTS: &str = "an array of few elements, which stays in the script's own memory, may have more";
 
+/// Advice for functions that have no derivative.
+const CONSTANT: &str = "extractdata (x) gives the values of a dlarray as constants";
+
 impl From<tidemill::Error> for ScriptError {
     fn from(error: tidemill::Error) -> ScriptError {
         let words = match error.op() {
@@ -153,12 +156,17 @@ impl From<tidemill::Error> for ScriptError {
                 _ => "Tidemill:runtime",
             },
             tidemill::ErrorKind::Shape => "Octave:nonconformant-args",
+            tidemill::ErrorKind::NoDerivative => "Tidemill:no-derivative",
             tidemill::ErrorKind::OutOfMemory | tidemill::ErrorKind::TooLarge => "Octave:bad-alloc",
             _ => "Tidemill:runtime",
         };
         let (message, help) = match error.kind() {
             tidemill::ErrorKind::TooLarge => (OUT_OF_MEMORY.into(), Some(words)),
             tidemill::ErrorKind::Rank => (words, Some(FEW_ELEMENTS.into())),
+            tidemill::ErrorKind::NoDerivative => {
+                let words = words.split(". Call stop_gradient()").next().unwrap_or_default();
+                (words.into(), Some(CONSTANT.into()))
+            }
             _ => (words, None),
         };
         ScriptError {

@@ -75,6 +75,7 @@ mod syntax;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod threads;
+mod trace;
 pub mod value;
 mod vm;
 

@@ -4,7 +4,7 @@
 use super::env::{Env, Options};
 use super::error::{Flow, Need, ScriptError, Stop};
 use super::output::Captured;
-use super::value::{Lazy, Tensor, Value, lazy};
+use super::value::{Lazy, Pinned, Tensor, Value, lazy};
 use futures::executor::block_on;
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -86,5 +86,5 @@ pub fn to_runtime(env: &Env, value: &Value) -> Value {
         return value.clone();
     }
     let array = lazy::lift(env, value, class).unwrap_or_else(|_| panic!("{value:?} can be lifted"));
-    Lazy::new(array, class, false, false).expect("a lifted array carries no fault").value()
+    Lazy::new(array, class, Pinned::default(), false).expect("a lifted array carries no fault").value()
 }

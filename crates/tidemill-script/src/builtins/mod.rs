@@ -8,6 +8,7 @@ mod arrays;
 mod calls;
 mod containers;
 pub mod counts;
+pub mod derivatives;
 mod files;
 pub mod language;
 mod linear;
@@ -236,6 +237,7 @@ pub fn families() -> &'static [(&'static str, &'static [Builtin])] {
         ("Sorting and finding", arrays::sorting::ROWS),
         ("Questions", arrays::queries::ROWS),
         ("The device", system::device::ROWS),
+        ("Derivatives", derivatives::ROWS),
         ("Linear algebra", linear::factors::ROWS),
         ("Polynomials, interpolation, filters", signals::polynomials::ROWS),
         ("Convolution", signals::convolution::ROWS),

@@ -1,10 +1,10 @@
 //! Functions with which builtins put arrays on the runtime and take results from it.
 //!
-//! Must hold: a result is pinned to the device if a source is, and may fault if a source may.
+//! Must hold: a result is pinned as its sources are (to the device, as a `dlarray`), and may fault if a source may.
 
 use crate::env::Env;
 use crate::error::{Flow, Stop, fail};
-use crate::value::{Class, Dims, Lazy, Value};
+use crate::value::{Class, Dims, Lazy, Pinned, Value};
 use std::sync::Arc;
 use tidemill::{Array, Shape};
 
@@ -31,8 +31,7 @@ pub fn lift(env: &Env, value: &Value) -> Flow<Option<Array>> {
 /// # Errors
 /// The fault that the array carries.
 pub fn record(array: Array, class: Class, sources: &[&Value]) -> Flow<Value> {
-    let of = |f: fn(&Lazy) -> bool| sources.iter().any(|v| matches!(v, Value::Lazy(l) if f(l)));
-    let (pinned, may_fault) = (of(|l| l.pinned), of(|l| l.may_fault));
+    let (pinned, may_fault) = crate::ops::lazy::marks(sources);
     debug_assert_eq!(array.dtype().ok(), class.dtype().filter(|_| array.error().is_none()));
     Ok(Value::Lazy(Arc::new(Lazy::new(array, class, pinned, may_fault)?)))
 }
@@ -44,11 +43,12 @@ pub fn record(array: Array, class: Class, sources: &[&Value]) -> Flow<Value> {
 pub fn pin(env: &Env, value: Value) -> Flow<Value> {
     env.has_pinned.store(true, std::sync::atomic::Ordering::Relaxed);
     match value {
-        Value::Lazy(l) if l.pinned => Ok(Value::Lazy(l)),
+        Value::Lazy(l) if l.pinned.on_device => Ok(Value::Lazy(l)),
         Value::Lazy(l) => {
             let has_gpu = env.session.devices().iter().any(|d| d.is_accelerator());
             let array = if has_gpu { l.array.pin("gpu") } else { l.array.clone() };
-            Ok(Value::Lazy(Arc::new(Lazy::new(array, l.class, true, l.may_fault)?)))
+            let pinned = Pinned { on_device: true, ..l.pinned };
+            Ok(Value::Lazy(Arc::new(Lazy::new(array, l.class, pinned, l.may_fault)?)))
         }
         other => Ok(other),
     }

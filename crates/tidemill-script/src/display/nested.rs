@@ -96,6 +96,12 @@ impl Printer {
             Value::Map(map) => self.named_map(name, map),
             Value::Parser(parser) => self.named_parser(name, parser),
             Value::Colon => self.line(format!("{name} = :")),
+            array if array.is_dlarray() => {
+                self.line(format!("{name} ="));
+                self.loose_line();
+                self.dlarray(array);
+                self.closing_line();
+            }
             array => {
                 if let Some(tensor) = host(array) {
                     self.named_tensor(name, &tensor);
@@ -120,6 +126,7 @@ impl Printer {
             Value::Map(map) => self.map_properties(map),
             Value::Parser(parser) => self.parser_properties(parser),
             Value::Colon => self.line(":"),
+            array if array.is_dlarray() => self.dlarray(array),
             array => {
                 if let Some(tensor) = host(array) {
                     match one_line(self, &tensor) {
@@ -128,6 +135,22 @@ impl Printer {
                     }
                 }
             }
+        }
+    }
+
+    /// Writes the size of a dlarray and the elements in it.
+    fn dlarray(&mut self, value: &Value) {
+        let Some(tensor) = host(value) else { return };
+        self.line(format!("  {} dlarray", tensor.dims));
+        self.loose_line();
+        match one_line(self, &tensor) {
+            Some(text) => {
+                self.indent_line();
+                self.out.extend_from_slice(b"   ");
+                self.out.extend_from_slice(&text);
+                self.out.push(b'\n');
+            }
+            None => page::block(self, &tensor),
         }
     }
 

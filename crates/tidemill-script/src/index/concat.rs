@@ -10,7 +10,7 @@ use crate::env::Env;
 use crate::error::{Flow, fail};
 use crate::value::lazy::{lift, with_axes};
 use crate::value::tensor::map_data;
-use crate::value::{CellArray, Class, Data, Dims, Form, Lazy, StructArray, Tensor, Value};
+use crate::value::{CellArray, Class, Data, Dims, Form, Lazy, Pinned, StructArray, Tensor, Value};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -253,7 +253,7 @@ fn join_arrays(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
     let tensor = on_host(env, dim, parts, &joined, class, complex)?;
     if grown.is_none() && on_runtime && tensor.len() > env.options.host_elements_max {
         let value = Value::tensor(tensor);
-        return Ok(Lazy::new(lift(env, &value, class)?, class, false, false)?.value());
+        return Ok(Lazy::new(lift(env, &value, class)?, class, Pinned::default(), false)?.value());
     }
     Ok(Value::tensor_as_is(tensor))
 }
@@ -262,7 +262,7 @@ fn join_arrays(env: &mut Env, dim: usize, parts: &[Value]) -> Flow<Value> {
 /// often that the array should be gathered to the host. Returns `None` for other parts.
 fn grown(env: &Env, parts: &[Value]) -> Option<bool> {
     let mut away = parts.iter().filter_map(|p| if let Value::Lazy(l) = p { Some(l) } else { None });
-    let lazy = away.next().filter(|l| !l.pinned)?;
+    let lazy = away.next().filter(|l| !l.pinned.any())?;
     let more: usize = parts.iter().filter(|p| !matches!(p, Value::Lazy(_))).map(Value::len).sum();
     if away.next().is_some() || more > env.part_elements_max() {
         return None;
@@ -343,7 +343,7 @@ impl Variant for u8 {
 fn record(env: &mut Env, dim: usize, parts: &[Value], joined: &Joined, class: Class) -> Flow<Value> {
     let mut arrays: Vec<Array> = Vec::new();
     let mut neighbours: Vec<Value> = Vec::new();
-    let mut pinned = false;
+    let mut pinned = Pinned::default();
     let mut may_fault = false;
     for (part, _) in parts.iter().zip(&joined.taken).filter(|(_, takes)| **takes) {
         let Value::Lazy(lazy) = part else {
@@ -351,7 +351,7 @@ fn record(env: &mut Env, dim: usize, parts: &[Value], joined: &Joined, class: Cl
             continue;
         };
         flush(env, dim, class, &mut neighbours, &mut arrays)?;
-        pinned |= lazy.pinned;
+        pinned = pinned | lazy.pinned;
         may_fault |= lazy.may_fault;
         arrays.push(lift(env, part, class)?);
     }

@@ -67,7 +67,7 @@ fn touched(env: &Env, target: &mut Option<Value>, subscripts: &[Subscript]) -> F
     let Some(Value::Lazy(lazy)) = target else { return Ok(0) };
     let extents = folded(&lazy.dims, subscripts.len());
     let elements = subscripts.iter().zip(&extents).fold(1, |n: usize, (s, &extent)| n.saturating_mul(s.len(extent)));
-    if !lazy.pinned && elements <= env.part_elements_max() && lazy.touch(elements) {
+    if !lazy.pinned.any() && elements <= env.part_elements_max() && lazy.touch(elements) {
         move_to_host(env, target)?;
         return Ok(0);
     }

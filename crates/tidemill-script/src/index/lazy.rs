@@ -11,7 +11,7 @@ use super::subscript::{Places, Position, Resolved, Subscript, Subscripts, linear
 use crate::env::Env;
 use crate::error::{Flow, Need, ScriptError, Stop};
 use crate::value::lazy::{lift, with_axes};
-use crate::value::{Class, Data, Dims, Lazy, Tensor, Value};
+use crate::value::{Class, Data, Dims, Lazy, Pinned, Tensor, Value};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -91,7 +91,7 @@ fn read_known(env: &mut Env, base: &Value, subscripts: Subscripts) -> Flow<Read>
         return Ok(Read::Done(Value::tensor(Tensor::zeros(lazy.class, dims))));
     }
     let small = n <= env.part_elements_max().max(1);
-    if let (true, false, Some(filled)) = (small, lazy.pinned, &lazy.filled) {
+    if let (true, false, Some(filled)) = (small, lazy.pinned.any(), &lazy.filled) {
         if filled.writes.is_empty() {
             // The array holds the same number everywhere, so the runtime is not asked.
             let data = Data::filled(lazy.class, filled.value, n);
@@ -102,7 +102,7 @@ fn read_known(env: &mut Env, base: &Value, subscripts: Subscripts) -> Flow<Read>
             return Ok(Read::Host(in_host_memory(env, base)?, subscripts));
         }
     }
-    if !lazy.pinned && small && (lazy.host.get().is_some() || lazy.touch(n)) {
+    if !lazy.pinned.any() && small && (lazy.host.get().is_some() || lazy.touch(n)) {
         return Ok(Read::Host(in_host_memory(env, base)?, subscripts));
     }
     let array = take(env, &lazy.array, &extents, &subscripts, &dims)?;
@@ -180,8 +180,8 @@ fn read_mixed(env: &mut Env, base: &Value, resolved: SmallVec<[Resolved; 3]>, va
     if let [Resolved::Lazy(index)] = &resolved[..] {
         let n = index.dims.elements();
         if let Value::Lazy(lazy) = base
-            && !lazy.pinned
-            && !index.pinned
+            && !lazy.pinned.any()
+            && !index.pinned.any()
             && n <= env.part_elements_max()
             && env.awaited.is_empty()
             && lazy.touch(n)
@@ -257,14 +257,14 @@ fn read_axes(env: &mut Env, base: &Value, resolved: &[Resolved]) -> Flow<Read> {
     let array = array.reshape(&Dims::new(&lens)[..]);
     match result {
         Some(index) => derived(array, base, index, true).map(Read::Done),
-        None => Ok(Read::Done(Lazy::new(array, base.class(), false, false)?.value())),
+        None => Ok(Read::Done(Lazy::new(array, base.class(), base.pinned(), false)?.value())),
     }
 }
 
-/// Returns whether an array made of both is pinned, and whether it may fault.
-fn flags(base: &Value, other: &Lazy) -> (bool, bool) {
+/// Returns why an array made of both stays on the runtime, and whether it may fault.
+fn flags(base: &Value, other: &Lazy) -> (Pinned, bool) {
     match base {
-        Value::Lazy(lazy) => (lazy.pinned || other.pinned, lazy.may_fault || other.may_fault),
+        Value::Lazy(lazy) => (lazy.pinned | other.pinned, lazy.may_fault || other.may_fault),
         _ => (other.pinned, other.may_fault),
     }
 }

@@ -11,7 +11,7 @@ use super::subscript::{Places, Resolved, Subscript, Subscripts, along};
 use crate::env::Env;
 use crate::error::{Flow, ScriptError, fail_id};
 use crate::value::lazy::{lift, touch_weight};
-use crate::value::{Class, Dims, Lazy, Value};
+use crate::value::{Class, Dims, Lazy, Pinned, Value};
 use smallvec::SmallVec;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -103,10 +103,10 @@ fn write_known(
     let small = written <= env.part_elements_max().max(1);
     let (pinned, touches, faulty, touches_max) = match &target {
         Some(Value::Lazy(l)) => (l.pinned, l.touches.load(Ordering::Relaxed), l.may_fault, l.touches_max()),
-        _ => (false, 0, false, 0),
+        _ => (Pinned::default(), 0, false, 0),
     };
     let cheap = small || value.is_scalar();
-    if !given && !pinned && (grows || cheap && touches >= touches_max) || !fits(class, &writing.dims) {
+    if !given && !pinned.any() && (grows || cheap && touches >= touches_max) || !fits(class, &writing.dims) {
         return write_on_host(env, target, values, value);
     }
     env.check_elements(&writing.dims)?;
@@ -124,9 +124,9 @@ fn write_known(
     let array = put(env, base, &writing, value, class)?;
     let (value_pinned, value_faulty) = match value {
         Value::Lazy(l) => (l.pinned, l.may_fault),
-        _ => (false, false),
+        _ => (Pinned::default(), false),
     };
-    let mut lazy = Lazy::new(array, class, pinned || value_pinned, faulty || value_faulty)?;
+    let mut lazy = Lazy::new(array, class, pinned | value_pinned, faulty || value_faulty)?;
     lazy.filled = filled;
     // Writing values of the runtime does not count towards gathering the array, and neither does writing one number in
     // many places (a sieve's multiples). Earlier reads of the array still count.

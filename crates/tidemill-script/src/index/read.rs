@@ -65,7 +65,7 @@ fn is_leading(subscript: &Value) -> bool {
 fn scalar(base: &Value, subscripts: &[Value]) -> Option<Value> {
     let (dims, data) = match base {
         Value::Tensor(tensor) => (&tensor.dims, &*tensor.data),
-        Value::Lazy(lazy) if !lazy.pinned => {
+        Value::Lazy(lazy) if !lazy.pinned.any() => {
             let host = lazy.host.get()?;
             (&host.dims, &*host.data)
         }

@@ -11,7 +11,7 @@ use super::structs;
 use super::subscript::{Subscripts, place};
 use crate::env::Env;
 use crate::error::{Flow, fail};
-use crate::value::{CellArray, Class, Data, Dims, Form, Lazy, StructArray, Tensor, Value};
+use crate::value::{CellArray, Class, Data, Dims, Form, Lazy, Pinned, StructArray, Tensor, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ pub fn paren(env: &mut Env, target: &mut Option<Value>, subscripts: &[Value], va
     }
     let unknown = |v: &Value| matches!(v, Value::Lazy(l) if l.steps.is_none());
     let is_lazy = |v: &Value| matches!(v, Value::Lazy(_));
-    let pinned = matches!(target, Some(Value::Lazy(l)) if l.pinned);
+    let pinned = target.as_ref().filter(|v| is_lazy(v)).map(Value::pinned).unwrap_or_default();
     let away = target.as_ref().is_some_and(is_lazy) || is_lazy(&value) || subscripts.iter().any(unknown);
     let (value, subscripts) = match away {
         false => (value, on_host(env, subscripts)?),
@@ -106,14 +106,14 @@ pub fn paren(env: &mut Env, target: &mut Option<Value>, subscripts: &[Value], va
         },
     };
     let result = host(env, target, subscripts, value);
-    if pinned {
-        pin(env, target)?;
+    if pinned.any() {
+        pin(env, target, pinned)?;
     }
     result
 }
 
-/// Puts a host array that came from the device back there.
-pub fn pin(env: &Env, target: &mut Option<Value>) -> Flow<()> {
+/// Puts a host array that came from the runtime, where it was pinned, back there.
+pub fn pin(env: &Env, target: &mut Option<Value>, pinned: Pinned) -> Flow<()> {
     if let Some(value) = target
         && value.class().dtype().is_some()
         && !value.is_complex()
@@ -121,7 +121,7 @@ pub fn pin(env: &Env, target: &mut Option<Value>) -> Flow<()> {
     {
         let class = value.class();
         let array = crate::value::lazy::lift(env, value, class)?;
-        *value = Lazy::new(array, class, true, false)?.value();
+        *value = Lazy::new(array, class, pinned, false)?.value();
     }
     Ok(())
 }

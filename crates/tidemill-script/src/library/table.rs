@@ -427,6 +427,7 @@ pub fn families() -> &'static [(&'static str, &'static [Written])] {
         ("More functions of numbers and matrices, written in the language", table_more::NUMBERS),
         ("More functions of text, written in the language", table_more::TEXTS),
         ("Checks of arguments, written in the language", table_more::CHECKS),
+        ("Functions of networks, written in the language", table_more::NETWORKS),
         (
             "Octave's smaller functions, written in the language",
             &[

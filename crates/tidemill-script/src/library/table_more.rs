@@ -391,3 +391,9 @@ pub(super) static SHARED: &[Written] = &[
     written!("base64_letters", "text = base64_letters (bytes)", "Bytes in base 64."),
     written!("base64_bytes", "bytes = base64_bytes (who, text)", "The bytes that a text in base 64 spells."),
 ];
+
+/// Functions of networks, written in the language.
+pub(super) static NETWORKS: &[Written] = &[
+    written!("relu", "relu (x)", "The elements, and 0 where they are negative."),
+    written!("sigmoid", "sigmoid (x)", "1 / (1 + exp (-x))."),
+];

@@ -7,7 +7,7 @@ use super::operand::nan_is_no_truth;
 use crate::env::{Env, FaultLabel};
 use crate::error::{Flow, fail};
 use crate::syntax::ast::{BinaryOp, UnaryOp};
-use crate::value::{Class, Data, Lazy, Value};
+use crate::value::{Class, Data, Lazy, Pinned, Value};
 use std::sync::Arc;
 use tidemill::Array;
 
@@ -20,7 +20,7 @@ pub const TRUTH: &str = "logical";
 ///
 /// # Errors
 /// The fault that the array carries; classes that the runtime lacks.
-pub fn record(env: &Env, array: Array, class: Class, pinned: bool, may_fault: bool) -> Flow<Value> {
+pub fn record(env: &Env, array: Array, class: Class, pinned: Pinned, may_fault: bool) -> Flow<Value> {
     let _ = env;
     let Some(dtype) = class.dtype() else {
         return fail!("arrays of class {} are kept in host memory", class.name());
@@ -38,10 +38,10 @@ pub fn record_from(env: &Env, array: Array, class: Class, sources: &[&Value]) ->
     record(env, array, class, pinned, may_fault)
 }
 
-/// Returns whether a source is pinned, and whether reading one may fail.
-pub fn marks(sources: &[&Value]) -> (bool, bool) {
-    let any = |f: fn(&Lazy) -> bool| sources.iter().any(|v| matches!(v, Value::Lazy(l) if f(l)));
-    (any(|l| l.pinned), any(|l| l.may_fault))
+/// Returns why sources stay on the runtime, and whether reading one may fail.
+pub fn marks(sources: &[&Value]) -> (Pinned, bool) {
+    let lazy = sources.iter().filter_map(|v| if let Value::Lazy(l) = v { Some(l) } else { None });
+    lazy.fold(Default::default(), |(pinned, may_fault), l| (pinned | l.pinned, may_fault | l.may_fault))
 }
 
 /// An operand of a recorded op: a number, whose class adapts to the other operand, or an array.

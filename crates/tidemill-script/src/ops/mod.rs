@@ -7,7 +7,7 @@
 //! The files: `operand` has the operands, and `expand` combines two of them. `host` has the operators in host memory
 //! (with `wide` for 64-bit integers, `complex` and `power`), and `lazy` records them on the runtime. `linear` has
 //! matrices (with `gauss` for small real ones, `schur` for eigenvalues, `svd` for singular values, both by
-//! `reflections`), and `range` has the colon.
+//! `reflections`), `recorded` those of dlarrays, and `range` has the colon.
 
 pub mod complex;
 mod expand;
@@ -18,6 +18,7 @@ pub mod linear;
 mod operand;
 mod power;
 mod range;
+pub(crate) mod recorded;
 mod reflections;
 pub(crate) use range::Span;
 pub(crate) mod rotations;
@@ -122,6 +123,12 @@ fn general(env: &mut Env, op: BinaryOp, a: &Value, b: &Value) -> Flow<Value> {
     }
     match op {
         BinaryOp::MatMul if !a.is_scalar() && !b.is_scalar() => return product(env, a, b),
+        BinaryOp::MatDiv | BinaryOp::MatLeftDiv | BinaryOp::MatPow
+            if (a.is_dlarray() || b.is_dlarray())
+                && let Some(value) = recorded::operator(env, op, a, b)? =>
+        {
+            return Ok(value);
+        }
         BinaryOp::MatDiv if !b.is_scalar() => {
             let class = linear::matrix_class(op, a, b)?;
             env.host_all([a, b])?;

@@ -6,7 +6,7 @@
 use super::lazy;
 use crate::env::Env;
 use crate::error::{Flow, fail, fail_id};
-use crate::value::{Class, Data, Dims, Form, Lazy, Tensor, Value};
+use crate::value::{Class, Data, Dims, Form, Lazy, Pinned, Tensor, Value};
 
 /// A range of doubles: its first element, its step, its last element and the number of steps between.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -228,7 +228,7 @@ fn recorded(env: &mut Env, span: Span, class: Class) -> Flow<Value> {
         let is_negative_zero = span.first == 0.0 && span.first.is_sign_negative();
         let array = if is_negative_zero { array.eq_to(0.0).select(-0.0, &array) } else { array };
         // As an index, this range is a slice.
-        return Ok(Lazy::new(array, class, false, false)?.with_steps(span.first, span.step).value());
+        return Ok(Lazy::new(array, class, Pinned::default(), false)?.with_steps(span.first, span.step).value());
     }
     let index = env.session.arange(0.0f64, n as f64 + 0.5, 1.0);
     let array = {
@@ -239,9 +239,9 @@ fn recorded(env: &mut Env, span: Span, class: Class) -> Flow<Value> {
         if n.is_multiple_of(2) { middle.select((span.first + span.last) / 2.0, &halves) } else { halves }
     };
     match class {
-        Class::Single => lazy::record(env, array.cast::<f32>(), class, false, false),
+        Class::Single => lazy::record(env, array.cast::<f32>(), class, Pinned::default(), false),
         // Used as an index, this range reports which of its elements is no integer.
-        _ => Ok(Lazy::new(array, class, false, false)?.with_steps(span.first, span.step).value()),
+        _ => Ok(Lazy::new(array, class, Pinned::default(), false)?.with_steps(span.first, span.step).value()),
     }
 }
 
@@ -271,7 +271,7 @@ fn integers(env: &mut Env, class: Class, first: &Limit, by: &Limit, last: &Limit
     if count > env.options.host_elements_max
         && let Some(array) = recorded_integers(env, class, start, step, count)
     {
-        return lazy::record(env, array, class, false, false);
+        return lazy::record(env, array, class, Pinned::default(), false);
     }
     let at = |i: usize| start + step * i as i128;
     let data = if super::operand::is_wide(class) {

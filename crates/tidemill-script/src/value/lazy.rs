@@ -13,9 +13,37 @@ use crate::error::{Flow, ScriptError, fail};
 use crate::index::{self, Subscripts};
 use futures::future::join_all;
 use smallvec::SmallVec;
+use std::ops::BitOr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use tidemill::{Array, HostAny};
+
+/// Why an array stays on the runtime, however small it is. What is computed from it stays there, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pinned {
+    /// The script put it on the device (`gpuArray`).
+    pub on_device: bool,
+    /// It is a `dlarray`: gathering it would lose its derivatives.
+    pub is_dlarray: bool,
+}
+
+impl Pinned {
+    /// A `dlarray` that the script did not put on the device.
+    pub const DLARRAY: Pinned = Pinned { on_device: false, is_dlarray: true };
+
+    /// Whether there is a reason.
+    pub fn any(self) -> bool {
+        self.on_device || self.is_dlarray
+    }
+}
+
+impl BitOr for Pinned {
+    type Output = Pinned;
+
+    fn bitor(self, other: Pinned) -> Pinned {
+        Pinned { on_device: self.on_device || other.on_device, is_dlarray: self.is_dlarray || other.is_dlarray }
+    }
+}
 
 /// An array on the runtime.
 #[derive(Debug)]
@@ -26,8 +54,8 @@ pub struct Lazy {
     pub class: Class,
     /// The dimensions.
     pub dims: Dims,
-    /// Whether the script put it on the device (`gpuArray`). Then everything computed from it is there, too.
-    pub pinned: bool,
+    /// Whether it stays on the runtime, and why.
+    pub pinned: Pinned,
     /// Whether reading it may fail because of its data (an index from data, a root of a negative number).
     pub may_fault: bool,
     /// Its host values, once they have been awaited.
@@ -50,11 +78,14 @@ pub struct Lazy {
 }
 
 impl Lazy {
-    /// Makes a script's array of an array of the runtime.
+    /// Makes a script's array of an array of the runtime. Truth values of a `dlarray` are constants: masks have no
+    /// derivatives.
     ///
     /// # Errors
     /// The fault that the array carries.
-    pub fn new(array: Array, class: Class, pinned: bool, may_fault: bool) -> tidemill::Result<Lazy> {
+    pub fn new(array: Array, class: Class, pinned: Pinned, may_fault: bool) -> tidemill::Result<Lazy> {
+        let is_mask = pinned.is_dlarray && class == Class::Logical;
+        let array = if is_mask { array.stop_gradient() } else { array };
         let dims = Dims::new(array.shape()?.dims());
         let (made, known) = made::next();
         let checked = AtomicBool::new(matches!(known, Some(Known::Checked)));
@@ -113,7 +144,7 @@ impl Lazy {
     /// Whether it may be gathered to the host: it was not put on the device, and no array of more than `elements`
     /// elements went into it.
     pub fn is_near(&self, elements: usize) -> bool {
-        !self.pinned && (1..=elements).contains(&self.reach.load(Ordering::Relaxed))
+        !self.pinned.any() && (1..=elements).contains(&self.reach.load(Ordering::Relaxed))
     }
 
     /// Returns its host values as a value, if they were awaited.
@@ -137,9 +168,11 @@ impl Lazy {
     }
 
     /// Counts a read of a small part. Returns whether there were so many since it was last used as a whole that it
-    /// should be gathered to the host: a loop over its elements would record an op for each of them.
+    /// should be gathered to the host: a loop over its elements would record an op for each of them. A `dlarray` never
+    /// is.
     pub fn touch(&self, elements: usize) -> bool {
-        self.touches.fetch_add(touch_weight(elements), Ordering::Relaxed) >= self.touches_max()
+        !self.pinned.is_dlarray
+            && self.touches.fetch_add(touch_weight(elements), Ordering::Relaxed) >= self.touches_max()
     }
 
     /// The count of touches from which on the array is gathered.
@@ -393,7 +426,7 @@ mod tests {
         let mut env = rig::env();
         let value = Value::row(vec![1.5, -2.5, 300.0]);
         let array = lift(&env, &value, Class::Uint8).ok().unwrap();
-        let lazy = Lazy::new(array, Class::Uint8, false, false).unwrap().value();
+        let lazy = Lazy::new(array, Class::Uint8, Pinned::default(), false).unwrap().value();
         let tensor = rig::settle(&mut env, |env| env.host(&lazy)).unwrap();
         assert_eq!((&tensor.dims[..], &*tensor.data), (&[1, 3][..], &Data::U8(vec![2, 0, 255])));
     }

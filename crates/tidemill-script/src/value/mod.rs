@@ -34,7 +34,7 @@ pub use cell::CellArray;
 pub use class::Class;
 pub use function::Function;
 pub use held::Held;
-pub use lazy::Lazy;
+pub use lazy::{Lazy, Pinned};
 pub use map::Map;
 pub use parser::Parser;
 pub use structure::StructArray;
@@ -265,10 +265,20 @@ impl Value {
     /// Whether the script put it on the device (`gpuArray`), or it was computed from such a value.
     pub fn is_pinned(&self) -> bool {
         match self {
-            Value::Lazy(l) => l.pinned,
+            Value::Lazy(l) => l.pinned.on_device,
             Value::Tensor(t) => t.pinned,
             _ => false,
         }
+    }
+
+    /// Whether it is a `dlarray`, whose derivatives may be asked for.
+    pub fn is_dlarray(&self) -> bool {
+        matches!(self, Value::Lazy(l) if l.pinned.is_dlarray)
+    }
+
+    /// Returns why it stays on the runtime, and what is computed from it.
+    pub fn pinned(&self) -> Pinned {
+        Pinned { on_device: self.is_pinned(), is_dlarray: self.is_dlarray() }
     }
 
     /// Whether it has an imaginary part.

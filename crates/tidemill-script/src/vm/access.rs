@@ -22,7 +22,7 @@ const METHODS: [&str; 7] = ["isKey", "keys", "values", "remove", "length", "nume
 fn in_host_memory(variable: &Variable) -> Option<&Tensor> {
     match variable {
         Variable::Value(Value::Tensor(tensor)) => Some(tensor),
-        Variable::Value(Value::Lazy(lazy)) if !lazy.pinned => lazy.host.get().map(|host| &**host),
+        Variable::Value(Value::Lazy(lazy)) if !lazy.pinned.any() => lazy.host.get().map(|host| &**host),
         _ => None,
     }
 }
@@ -189,9 +189,9 @@ impl Interp {
         })
     }
 
-    /// Puts a part that was read on the device, if the value that it comes from is pinned there.
+    /// Pins a part that was read as the value is that it comes from.
     fn beside(&self, base: &Value, result: Value) -> Flow<Value> {
-        match base.is_pinned() {
+        match base.pinned().any() {
             true => device::beside(&self.env, [base], result),
             false => Ok(result),
         }
@@ -388,10 +388,11 @@ impl Interp {
         let was_recorded = matches!(target, Some(Value::Lazy(_)));
         let provenance = Provenance::of([&value].into_iter().chain(&target), self.env.options.near_elements_max);
         let is_plain = matches!(steps[..], [Access::Paren(_)]);
-        let is_pinned = is_plain && (value.is_pinned() || target.as_ref().is_some_and(Value::is_pinned));
+        let pinned = value.pinned() | target.as_ref().map(Value::pinned).unwrap_or_default();
+        let is_pinned = is_plain && pinned.any();
         let mut result = index::assign(&mut self.env, &mut target, &steps, value);
         if is_pinned && let Some(now) = target.take() {
-            match device::pinned(&self.env, &now) {
+            match device::pinned_as(&self.env, now.clone(), pinned) {
                 Ok(pinned) => target = Some(pinned),
                 Err(stop) => {
                     target = Some(now);

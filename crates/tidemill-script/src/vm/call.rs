@@ -4,6 +4,7 @@ use super::Interp;
 use super::exception::quoted;
 use super::frame::{Activation, Return, TaskFrame, Variable};
 use super::gathered_call::GatheredCall;
+use crate::builtins::args::is_word;
 use crate::builtins::system::device;
 use crate::builtins::{self, Builtin, Outcome, Scope, Task, TaskStep};
 use crate::compile::code::{Count, Slot, Want};
@@ -238,19 +239,43 @@ impl Interp {
             let each = memory::bytes_made_of_each(builtin.name);
             memory::check_operands(&self.env, args, each, memory::stays_small(builtin.name))?;
         }
+        if self.env.traces.are_any() {
+            self.env.traces.runs(builtin.name);
+        }
         let mut outcome = self.with_snapshot(|interp| builtin.call(interp, args, nargout))?;
         if self.env.has_pinned.load(Ordering::Relaxed)
             && let Outcome::Values(values) = &mut outcome
-            && device::stays_on_device(builtin)
         {
-            for value in values {
-                *value = device::beside(&self.env, args, std::mem::replace(value, Value::Colon))?;
-            }
+            self.pin_beside(builtin, args, values)?;
         }
         if let Outcome::Values(values) = &outcome {
             values.iter().for_each(|value| self.note_result(args, value));
         }
         self.take_outcome(outcome, returns, nargout)
+    }
+
+    /// Pins the results of a builtin as its arguments are.
+    fn pin_beside(&self, builtin: &Builtin, args: &[Value], values: &mut Values) -> Flow<()> {
+        let stays = device::stays_on_device(builtin);
+        // A prototype decides alone.
+        let like = args.windows(2).find(|pair| !stays && pair[1].is_dlarray() && is_word(&pair[0], "like"));
+        let sources = if stays { args } else { like.map_or(&[][..], |pair| &pair[1..]) };
+        let traces = &self.env.traces;
+        let is_traced = |value: &Value| matches!(value, Value::Lazy(l) if l.dims.elements() > 0 && traces.follow(l));
+        let has_derivatives = stays && !traces.may_read() && traces.are_any() && args.iter().any(is_traced);
+        for value in values {
+            *value = device::beside(&self.env, sources, std::mem::replace(value, Value::Colon))?;
+            // A result without derivatives would pass for a constant.
+            if has_derivatives
+                && value.is_dlarray()
+                && value.class().is_float()
+                && !value.is_empty()
+                && !is_traced(value)
+            {
+                return traces.refuse();
+            }
+        }
+        Ok(())
     }
 
     fn take_outcome(&mut self, outcome: Outcome, returns: Return, nargout: usize) -> Flow<()> {

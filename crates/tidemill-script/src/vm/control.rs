@@ -52,7 +52,9 @@ impl Interp {
     /// A loop over the columns of a value.
     pub(super) fn for_begin(&mut self) -> Flow<()> {
         let Some(value) = self.stack.last().cloned() else { return Ok(()) };
-        self.env.host_all([&value])?;
+        if !value.is_dlarray() {
+            self.env.host_all([&value])?;
+        }
         let iteration = self.columns_of(value)?;
         self.stack.pop();
         self.iterations.push(iteration);
@@ -81,6 +83,8 @@ impl Interp {
             }
             Value::Struct(s) if s.len() == 1 => Iteration::Once(Some(Value::Struct(s))),
             Value::Cell(data) => Iteration::Cells { data, next: 0, count },
+            // Its columns are recorded, since they have derivatives.
+            Value::Lazy(ref l) if l.pinned.is_dlarray => Iteration::Columns { data: value, next: 0, count },
             Value::Lazy(_) => {
                 let data = Value::Tensor(self.env.host(&value)?);
                 self.columns_of(data)?

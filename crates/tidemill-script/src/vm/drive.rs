@@ -219,7 +219,7 @@ mod tests {
     use crate::error::{Flow, Stop};
     use crate::index::Values;
     use crate::rig;
-    use crate::value::Class;
+    use crate::value::{Class, Pinned};
     use crate::vm::frame::{Activation, Return, TaskFrame};
     use futures::executor::block_on;
 
@@ -237,7 +237,7 @@ mod tests {
             for k in 1..=3 {
                 let array = env.session.full(k as f64, [100, 100]);
                 // The values depend on what was read before, so mixing up two places would show.
-                let lazy = Lazy::new(array + sum, Class::Double, false, false)?.value();
+                let lazy = Lazy::new(array + sum, Class::Double, Pinned::default(), false)?.value();
                 sum = env.host(&lazy)?.data.f64_at(7);
             }
             env.print(format!("{sum} after {} runs", self.runs));
@@ -258,7 +258,7 @@ mod tests {
                     return Err(Stop::Need(Need::Future(Box::pin(answer))));
                 };
                 let array = env.session.full(f64::from(k), [100, 100]);
-                let lazy = Lazy::new(array, Class::Double, false, false)?.value();
+                let lazy = Lazy::new(array, Class::Double, Pinned::default(), false)?.value();
                 told.push((env.host(&answer)?.data.f64_at(0), env.host(&lazy)?.data.f64_at(3)));
             }
             env.print(format!("{told:?}"));

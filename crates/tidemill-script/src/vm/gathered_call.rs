@@ -36,6 +36,9 @@ impl GatheredCall {
 impl Task for GatheredCall {
     fn step(&mut self, interp: &mut Interp, last: Option<Result<Values, ScriptError>>) -> Flow<TaskStep> {
         let Some(last) = last else {
+            if interp.env.traces.are_any() {
+                interp.env.traces.runs(self.function.text());
+            }
             interp.env.host_all(&self.args)?;
             let args = self.args.iter().map(|value| match value {
                 Value::Lazy(_) => Ok(Value::held(interp.env.host(value)?)),

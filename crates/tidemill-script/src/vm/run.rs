@@ -123,6 +123,9 @@ impl Interp {
         }
         let Some(Activation::Task(mut frame)) = self.frames.pop() else { return Ok(()) };
         let last = frame.last.take();
+        if self.env.traces.are_any() {
+            self.env.traces.runs("");
+        }
         let result = self.with_snapshot(|interp| frame.task.step(interp, last));
         if frontend::is_wait_due() || self.has_due_suspects() {
             *budget = 0;
@@ -312,9 +315,32 @@ impl Interp {
         true
     }
 
+    /// Tells the traces of `dlfeval` which instruction runs.
+    fn note_asker(&mut self, inst: Inst) {
+        let traces = &mut self.env.traces;
+        match inst {
+            Inst::Unary(op) => traces.runs(format!("operator {}", op.symbol())),
+            Inst::Binary(op) => traces.runs(format!("operator {}", op.symbol())),
+            Inst::Apply { .. } | Inst::Paren { .. } | Inst::Brace { .. } => traces.runs("indexing"),
+            Inst::StoreAt { .. } | Inst::DeleteAt { .. } | Inst::StoreTarget { .. } => {
+                traces.runs("indexed assignment")
+            }
+            Inst::Range { .. } | Inst::ForRange { .. } => traces.runs("colon"),
+            Inst::Row(_) | Inst::RowOfRows(_) | Inst::Rows(_) => traces.runs("concatenation"),
+            _ => traces.runs(""),
+        }
+        // Showing a value and comparing it with a case need no derivative.
+        if matches!(inst, Inst::Show(_) | Inst::Answer { .. } | Inst::CaseMatches) {
+            traces.allow(true);
+        }
+    }
+
     /// Does one of the instructions that the fast loop does not do.
     pub(super) fn step(&mut self, inst: Inst) -> Flow<Next> {
         let depth = self.frames.len();
+        if self.env.traces.are_any() {
+            self.note_asker(inst);
+        }
         if self.env.keeps_small_on_host() {
             self.bring_operands_to_host(inst)?;
         }
@@ -430,7 +456,7 @@ impl Interp {
     pub(super) fn scalars_to_host(&mut self, n: usize, subscripts: bool) -> Flow<()> {
         let at = self.stack.len().saturating_sub(n);
         let operands = &mut self.stack[at..];
-        let loose = |v: &Value| matches!(v, Value::Lazy(l) if !l.pinned && l.dims.is_scalar());
+        let loose = |v: &Value| matches!(v, Value::Lazy(l) if !l.pinned.any() && l.dims.is_scalar());
         if !operands.iter().any(loose) {
             return Ok(());
         }
@@ -457,7 +483,11 @@ impl Interp {
     fn truth_of_top(&mut self) -> Flow<bool> {
         let Some(value) = self.stack.last() else { return Ok(false) };
         let value = value.clone();
-        ops::truth(&mut self.env, &value)
+        // A condition has no derivative and needs none.
+        let could_read = self.env.traces.allow(true);
+        let truth = ops::truth(&mut self.env, &value);
+        self.env.traces.allow(could_read);
+        truth
     }
 
     /// Returns the code of the innermost frame.

@@ -9,7 +9,7 @@ use crate::builtins::{ANY, Builtin, Outcome, row};
 use crate::display::number::{MISSING, is_missing};
 use crate::env::Env;
 use crate::error::{Flow, ScriptError, fail, fail_id};
-use crate::value::{Class, Data, Dims, Lazy, Tensor, Value};
+use crate::value::{Class, Data, Dims, Lazy, Pinned, Tensor, Value};
 use crate::vm::Interp;
 use num_complex::{Complex32, Complex64};
 
@@ -131,7 +131,9 @@ fn fill(env: &mut Env, form: &Form<'_>, dims: Dims, value: f64) -> Flow<Value> {
         return pin(env, value);
     }
     if !form.complex() && is_big(env, class, dims.elements()) {
-        return Ok(Lazy::new(filled(env, class, &dims, value)?, class, false, false)?.filled_with(value).value());
+        return Ok(Lazy::new(filled(env, class, &dims, value)?, class, Pinned::default(), false)?
+            .filled_with(value)
+            .value());
     }
     env.check_host(&dims, class.bytes() * (1 + form.complex() as usize))?;
     let n = dims.elements();

@@ -112,10 +112,14 @@ pub fn is_real(x: &Value) -> bool {
     is_array(x) && !x.is_complex()
 }
 
-/// Returns the class that `class` shows: `gpuArray` for arrays that a script has put on the device. Functions of the
+/// Returns the class that `class` shows: `dlarray`, or `gpuArray` for arrays that a script has put on the device. Functions of the
 /// library get the real class, in which they compute.
 fn shown_class<'v>(interp: &Interp, x: &'v Value) -> &'v str {
-    if x.is_pinned() && !interp.in_library() { "gpuArray" } else { x.class_name() }
+    match x.pinned() {
+        pinned if !pinned.any() || interp.in_library() => x.class_name(),
+        pinned if pinned.is_dlarray => "dlarray",
+        _ => "gpuArray",
+    }
 }
 
 fn isa(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {

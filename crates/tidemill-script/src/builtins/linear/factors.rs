@@ -11,6 +11,7 @@ use crate::error::{Flow, fail, fail_id};
 use crate::ops;
 use crate::ops::gauss;
 use crate::ops::linear::{Number, column_major};
+use crate::ops::recorded;
 use crate::syntax::ast::BinaryOp;
 use crate::value::{Class, Data, Dims, Tensor, Value};
 use crate::vm::Interp;
@@ -134,6 +135,11 @@ fn det(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     if args[0].is_char() {
         return fail!("invalid conversion from string to real matrix");
     }
+    if nargout < 2
+        && let Some(det) = recorded::function(&interp.env, recorded::Function::Determinant, &args[0])?
+    {
+        return Ok(det.into());
+    }
     let det = determinant(interp, args)?;
     if nargout < 2 {
         return Ok(det.into());
@@ -182,6 +188,11 @@ pub(super) fn norm_1(a: &Mat<f64>) -> f64 {
 pub(super) fn inv(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> {
     check_matrix("inv", &args[0])?;
     let env = &mut interp.env;
+    if nargout < 2
+        && let Some(inverse) = recorded::function(env, recorded::Function::Inverse, &args[0])?
+    {
+        return Ok(inverse.into());
+    }
     let host = env.host(&args[0])?;
     if host.dims.rows() != host.dims.columns() {
         return fail!("inverse: A must be a square matrix");
@@ -284,6 +295,9 @@ pub(super) fn check_square(env: &Env, n: usize) -> Flow<()> {
 }
 
 fn trace(interp: &mut Interp, args: &[Value], _: usize) -> Flow<Outcome> {
+    if let Some(trace) = recorded::function(&interp.env, recorded::Function::Trace, &args[0])? {
+        return Ok(trace.into());
+    }
     let host = interp.env.host(&args[0])?;
     if host.dims.len() != 2 {
         return fail!("trace: only valid on 2-D objects");

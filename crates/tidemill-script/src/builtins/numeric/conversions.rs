@@ -5,7 +5,7 @@ use crate::env::Env;
 use crate::error::{Flow, fail};
 use crate::ops::{self, Elements, Host, lazy, type_name};
 use crate::value::tensor::each_data;
-use crate::value::{Class, Data, Dims, Tensor, Value};
+use crate::value::{Class, Data, Dims, Pinned, Tensor, Value};
 use crate::vm::Interp;
 use num_complex::{Complex32, Complex64};
 
@@ -57,7 +57,7 @@ fn converted(env: &mut Env, value: &Value, class: Class) -> Flow<Value> {
     let keeps = value.class() == class || value.class() == Class::Char && class == Class::Logical;
     if host && !keeps && class.dtype().is_some() && value.len() > env.options.host_elements_max {
         let own = if value.class().dtype().is_some() { value.class() } else { class };
-        let Value::Lazy(l) = lazy::record(env, lazy::lift(env, value, own)?, own, false, false)? else {
+        let Value::Lazy(l) = lazy::record(env, lazy::lift(env, value, own)?, own, Pinned::default(), false)? else {
             return ops::cast(env, value, class);
         };
         return lazy::cast(env, &l, class);

@@ -4,13 +4,14 @@
 //! make a script wait, and they do so by a need.
 
 use crate::builtins::args::is_word;
+use crate::builtins::derivatives::as_dlarray;
 use crate::builtins::record::{lift, pin, record};
 use crate::builtins::reduce::reductions::type_name;
 use crate::builtins::{ANY, Builtin, Outcome, nothing, row};
 use crate::env::Env;
 use crate::error::{Flow, Need, Stop, fail};
 use crate::index::Values;
-use crate::value::{StructArray, Tensor, Value};
+use crate::value::{Lazy, Pinned, StructArray, Tensor, Value};
 use crate::vm::Interp;
 use rustc_hash::FxHashSet;
 use std::sync::atomic::Ordering;
@@ -82,16 +83,25 @@ pub fn pinned(env: &Env, value: &Value) -> Flow<Value> {
     Ok(Value::Tensor(Arc::new(Tensor { pinned: true, ..seen })))
 }
 
-/// Puts a value on the device if one of its sources is there.
+/// Puts a value on the device if one of its sources is there, and makes it a `dlarray` if one of them is.
 ///
 /// # Errors
 /// Those of [`pinned`].
 pub fn beside<'v>(env: &Env, sources: impl IntoIterator<Item = &'v Value>, value: Value) -> Flow<Value> {
     let is_array = matches!(value, Value::Num(_) | Value::Bool(_) | Value::Tensor(_) | Value::Lazy(_));
-    if !is_array || value.is_pinned() || !sources.into_iter().any(Value::is_pinned) {
+    if !is_array {
         return Ok(value);
     }
-    pinned(env, &value)
+    pinned_as(env, value, sources.into_iter().map(Value::pinned).fold(Pinned::default(), |a, b| a | b))
+}
+
+/// Makes an array stay on the runtime for these reasons, too.
+///
+/// # Errors
+/// Those of [`pinned`].
+pub fn pinned_as(env: &Env, value: Value, as_those: Pinned) -> Flow<Value> {
+    let value = if as_those.on_device { pinned(env, &value)? } else { value };
+    if as_those.is_dlarray { as_dlarray(env, value) } else { Ok(value) }
 }
 
 /// Whether a function's results for arrays on the device are there, too.
@@ -165,6 +175,10 @@ fn gather(interp: &mut Interp, args: &[Value], nargout: usize) -> Flow<Outcome> 
     env.host_all(args)?;
     let count = nargout.clamp(1, args.len());
     let values = args[..count].iter().map(|v| match v {
+        // A dlarray remains one.
+        Value::Lazy(l) if l.pinned.is_dlarray => {
+            Ok(Lazy::new(l.array.clone(), l.class, Pinned::DLARRAY, l.may_fault)?.value())
+        }
         Value::Lazy(_) => Ok(Value::held(env.host(v)?)),
         Value::Tensor(t) if t.pinned => {
             let seen = t.seen_as(t.dims.clone());
