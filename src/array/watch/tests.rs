@@ -122,7 +122,7 @@ fn a_loop_of_ever_other_shapes_has_few_statements_and_right_gradients() {
     let watch = s.watch(&x).unwrap();
     let mut sums = s.zeros::<f64>(1);
     for n in 1..=turns {
-        sums = sums + x.slice(0..n).square().sum(..);
+        sums += x.slice(0..n).square().sum(..);
     }
     let gradient = watch.gradients(&sums).unwrap();
     let far = |(n, (gradient, x)): (usize, (f64, f64))| (gradient - 2.0 * x * (turns - n) as f64).abs();

@@ -83,7 +83,7 @@ end
 
 function y = functions (x)
   y = sum (log (1 + x .^ 2) + sqrt (2 + x) .* tanh (x) + atan (x) ./ cosh (x) + 2 .^ x + x .^ 2.5 + abs (x - 0.3));
-  y = y + sum (max (x, 0.4)) + sum (sigmoid (x)) + sum (relu (x - 0.6));
+  y = y + sum (max (x, 0.4)) + sum (sigmoid (x)) + sum (relu (x - 0.55));
 end
 
 function y = joined (x)
