@@ -42,7 +42,7 @@
 //! | compute: elementwise, reductions, scans, slices, indexing, sorts, products | [`Array`], [`select()`], [`cat()`] |
 //! | draw: distributions, orders, choices; store where it stands | [`Session::gamma`], [`Session::permutation`], [`RandomState`] |
 //! | rank, count, search, combine at indices | [`Array::quantile`], [`Array::histogram`], [`Unique`], [`Array::scatter_add`] |
-//! | compute with complex numbers, transform, convolve | [`ComplexArray`], [`Array::fft`], [`Array::convolve`] |
+//! | compute with complex numbers, transform, convolve | [`ComplexArray`], [`Array::fft`], [`Array::convolve`], [`Array::filter`] |
 //! | await results, one or many together | [`Gather`], [`Item`], [`gather_all`] |
 //! | differentiate, forwards and backwards, any number of times | [`Session::watch`], [`Watch`] |
 //! | fill memory in place | [`UploadWriter`] |

@@ -177,6 +177,23 @@ const CASES: &[Case] = cases! {
         let (q, r) = (&x[2] * 0.4 + s.ones::<f64>([3, 5]).triu(0).tril(0) * 2.0).qr_full();
         sum(&x[0], 3, 3) * sum(&x[1], 5, 3) + sum(&x[2], 3, 5) + q.exp().sum(..) * r.sin().sum(..)
     };
+    "reflections with exchanged columns": [&[3, 3, 2], &[5, 3], &[3, 5], &[4, 1]], |s, x| {
+        let sum = |a: &Array, m: usize, n: usize| {
+            let (q, r, _) = (a * 0.2 + s.ones::<f64>([m, n]).triu(0).tril(0) * 2.0 * s.arange(1.0f64, n as f64 + 1.0, 1.0)).qr_pivoted();
+            q.exp().sum([0, 1]) + r.sin().sum([0, 1])
+        };
+        sum(&x[0], 3, 3) * sum(&x[1], 5, 3) + sum(&x[2], 3, 5) + sum(&x[3], 4, 1)
+    };
+    "filters": [&[7, 2], &[3], &[3], &[2, 2]], |_s, x| {
+        let a = &x[2] * 0.2 + 1.0;
+        let (y, state) = x[0].filter_from(&x[1], &a, &x[3], 0);
+        y.sin() + state.square().sum(..) + x[0].filter(&x[1], &a, 1).cos()
+    };
+    "convolutions of channels": [&[5, 4, 2], &[3, 2, 4], &[2, 1, 8]], |_s, x| {
+        let how = tidemill::Convolution::new(tidemill::Extent::Same).padding(tidemill::Padding::Reflect).stride(&[2]);
+        let deep = x[0].convolve_channels(&x[1], 1, 2, &how).sin();
+        deep.sum(..) + x[0].correlate_channels(&x[2], 1, 4, &how).square()
+    };
     "least squares": [&[4, 3], &[4, 2], &[3, 5], &[3, 2]], |s, x| {
         let long = &x[0] * 0.4 + s.ones::<f64>([4, 3]).triu(0).tril(0) * 2.0;
         let wide = &x[2] * 0.4 + s.ones::<f64>([3, 5]).triu(0).tril(0) * 2.0;

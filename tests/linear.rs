@@ -829,3 +829,107 @@ fn matrices_that_lie_in_pieces_are_factored_as_others_are() {
     let results: Vec<_> = results.collect();
     assert_eq!(results[0], results[1]);
 }
+
+/// The columns of each page in the order of a row of numbers.
+fn in_order(a: &Pages, columns: &Pages) -> Pages {
+    let page = |p: usize| -> Vec<f64> {
+        (0..a.columns)
+            .flat_map(|j| (0..a.rows).map(move |i| (i, j)))
+            .map(|(i, j)| a.at(p, i, columns.at(p, 0, j) as usize))
+            .collect()
+    };
+    Pages { pages: (0..a.pages.len()).map(page).collect(), ..a.clone() }
+}
+
+#[test]
+fn factors_with_exchanged_columns_have_diagonals_that_descend() {
+    for (device, runtime) in unfolded(|b| b) {
+        let s = session(&runtime);
+        for (dtype, eps) in FLOATS {
+            let square = EXTENTS.into_iter().map(|n| (n, n, 1));
+            for (m, n, pages) in square.chain([(9, 4, 30), (4, 9, 2), (100, 40, 2), (40, 100, 2), (300, 3, 1)]) {
+                for kind in kinds(m + 2 * n, 2) {
+                    let what = format!("{device}, {dtype}, {pages} of {m} x {n}, {kind}");
+                    let a = matrices(kind, (m, n), pages, 5).rounded(dtype);
+                    let (q, r, columns) = a.array(&s, dtype).qr_pivoted();
+                    let (q, r, columns) = (Pages::of(&q), Pages::of(&r), Pages::of(&columns));
+                    let k = m.min(n);
+                    assert_eq!((q.rows, q.columns, r.rows, r.columns), (m, k, k, n), "{what}");
+                    assert!(r.transposed().is_lower(), "{what}");
+                    for p in 0..pages {
+                        let mut order: Vec<usize> = (0..n).map(|j| columns.at(p, 0, j) as usize).collect();
+                        order.sort_unstable();
+                        assert!(order.into_iter().eq(0..n), "{what}");
+                        // No column behind step `i` has a greater rest than the one that the step took.
+                        for i in 0..k {
+                            let rest = |j: usize| (i..k).map(|row| r.at(p, row, j).powi(2)).sum::<f64>().sqrt();
+                            let greatest = (i..n).map(rest).fold(0.0, f64::max);
+                            let own = r.at(p, i, i).abs();
+                            let slack = 1e-3 * own + 10.0 * m.max(n) as f64 * eps * a.norm();
+                            assert!(own + slack >= greatest, "{what}: {own} and {greatest} in row {i}");
+                        }
+                    }
+                    let distance = q.times(&r).distance(&in_order(&a, &columns), a.norm());
+                    assert!(distance <= 10.0 * m.max(n) as f64 * eps, "{what}: {distance}");
+                    let eye = Pages { rows: k, columns: k, pages: vec![vec![0.0; k * k]; pages] };
+                    let eye = eye.map(|i, j, _| (i == j) as u8 as f64);
+                    let distance = q.transposed().times(&q).distance(&eye, 1.0);
+                    assert!(distance <= 10.0 * m as f64 * eps, "{what}: {distance}");
+                }
+            }
+        }
+        let (q, r, columns) = s.full(f64::NAN, [2, 3]).qr_pivoted();
+        assert!(values(&q).iter().chain(&values(&r)).all(|x| x.is_nan()), "{device}");
+        assert_eq!(values(&columns), [0.0, 1.0, 2.0], "{device}");
+        let (q, r, columns) = s.zeros::<f64>([0, 3, 2]).qr_pivoted();
+        let shapes = [q, r, columns.clone()].map(|array| array.shape().unwrap().dims().to_vec());
+        assert_eq!(shapes, [vec![0, 0, 2], vec![0, 3, 2], vec![1, 3, 2]], "{device}");
+        assert_eq!(values(&columns), [0.0, 1.0, 2.0, 0.0, 1.0, 2.0], "{device}");
+    }
+}
+
+#[test]
+fn ranges_and_null_spaces_are_orthonormal_and_as_large_as_the_rank_says() {
+    for (device, runtime) in unfolded(|b| b) {
+        let s = session(&runtime);
+        for (dtype, eps) in FLOATS {
+            for (m, n, rank, pages) in
+                [(1, 1, 1, 1), (1, 1, 0, 1), (5, 3, 2, 4), (3, 5, 3, 2), (4, 7, 2, 1), (30, 20, 20, 1)]
+            {
+                let what = format!("{device}, {dtype}, {pages} of {m} x {n} of rank {rank}");
+                let left = matrices("random", (m, rank), pages, 3);
+                let a = left.times(&matrices("random", (rank, n), pages, 4)).rounded(dtype);
+                let array = a.array(&s, dtype);
+                let both = wait(async { Ok::<_, tidemill::Error>((array.orth().await?, array.null_space().await?)) });
+                let (range, null) = both.unwrap_or_else(|error| panic!("{what}: {error}"));
+                let (range, null) = (Pages::of(&range), Pages::of(&null));
+                assert_eq!((range.rows, range.columns, null.rows, null.columns), (m, rank, n, n - rank), "{what}");
+                let bound = 20.0 * m.max(n) as f64 * eps;
+                for basis in [&range, &null].into_iter().filter(|basis| basis.columns > 0) {
+                    let eye = Pages {
+                        rows: basis.columns,
+                        columns: basis.columns,
+                        pages: vec![vec![0.0; basis.columns.pow(2)]; pages],
+                    };
+                    let eye = eye.map(|i, j, _| (i == j) as u8 as f64);
+                    let product = Pages { pages: basis.transposed().times(basis).pages, ..eye.clone() };
+                    assert!(product.distance(&eye, 1.0) <= bound, "{what}");
+                }
+                if n > rank {
+                    let zero = a.times(&null);
+                    assert!(zero.norm() <= bound * a.norm().max(1.0), "{what}: {}", zero.norm());
+                }
+                if rank > 0 {
+                    let projected = range.times(&range.transposed().times(&a));
+                    assert!(projected.distance(&a, a.norm().max(1.0)) <= bound, "{what}");
+                }
+            }
+        }
+        let ranks = s.from_slice(&[1.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0], [2, 2, 2]).unwrap();
+        assert_eq!(wait(ranks.orth()).unwrap_err().kind(), ErrorKind::Domain, "{device}");
+        let shape = |array: tidemill::Result<Array>| array.unwrap().shape().unwrap().dims().to_vec();
+        assert_eq!(shape(wait(s.zeros::<f64>([3, 0]).null_space())), [0, 0], "{device}");
+        assert_eq!(values(&wait(s.zeros::<f64>([0, 2]).null_space()).unwrap()), [1.0, 0.0, 0.0, 1.0], "{device}");
+        assert_eq!(shape(wait(s.zeros::<f64>([3, 2]).orth())), [3, 0], "{device}");
+    }
+}

@@ -5,6 +5,8 @@
 //! CONVOLVE-1: shapes alone decide between products and transforms, so that they alone decide the bits. CONVOLVE-2: a
 //! kernel has an element, and one that is transformed has more than [`TAPS_MAX`].
 
+mod channels;
+
 use super::complex::ComplexArray;
 use super::handle::Array;
 use super::record::{At, Input, apply, derive, node, source};
@@ -276,6 +278,19 @@ fn convolve(array: &Array, kernel: &Array, how: &Convolution, at: At) -> Array {
             false => by_transforms(home, &x, &k, &along, at),
         }
     })
+}
+
+/// The first elements of the full convolution of lines along dimension 0 with a kernel `[taps, 1]`, as many as a line
+/// has: `y[i] = sum_j k[j] x[i - j]`, where `x` is zero before its first element.
+pub(super) fn causal(home: &Arc<Home>, x: &Array, k: &Array, at: At) -> Result<Array> {
+    let (kept, taps) = (x.shape()?.dim(0), k.elements()?);
+    let reach = taps - 1;
+    let padding = (reach, reach);
+    let along = Along { padding, padded: kept + 2 * reach, taps, dilation: 1, stride: 1, kept, start: reach };
+    if taps > TAPS_MAX {
+        return by_transforms(home, x, k, &[along.continued_by_zeros()], at);
+    }
+    by_products(home, &padded(home, x, &[(reach, 0)], Padding::Constant(0.0), at)?, k, &[along], at)
 }
 
 /// The sum of the products of each element of the kernel with the part of the array that it meets.

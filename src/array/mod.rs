@@ -17,6 +17,7 @@ mod dims;
 mod elementwise;
 mod ensure;
 mod factorials;
+mod filter;
 mod fold;
 mod fold_reduce;
 mod gather;

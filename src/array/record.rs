@@ -516,6 +516,17 @@ pub(crate) fn float_dtype(home: &Arc<Home>, own: DType) -> Result<DType> {
     Ok(dtype)
 }
 
+/// The float dtype in which an op computes with several arrays: f32 if one of them has it, else f64.
+///
+/// # Errors
+/// `ErrorKind::DType` if promotion is strict and that dtype does not hold one of the arrays' dtypes.
+pub(crate) fn floats_dtype(home: &Arc<Home>, metas: &[&Meta]) -> Result<DType> {
+    let is_single = metas.iter().any(|meta| meta.dtype == DType::F32);
+    let dtype = if is_single { DType::F32 } else { DType::F64 };
+    metas.iter().try_for_each(|own| strict::converted(home, own.dtype, dtype))?;
+    Ok(dtype)
+}
+
 /// The array converted to floats: integers and bools become f64.
 ///
 /// # Errors

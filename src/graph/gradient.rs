@@ -53,6 +53,9 @@ pub enum GradientRule {
     /// For the right sides, the solution of the transposed system for `above`. For the matrix, the negative product of
     /// that solution with the transposed value, of which only the triangle that was read is kept.
     Solution,
+    /// For the right sides, the recurrence on `above`, from the end of each line to its begin. For the coefficients,
+    /// the negative dot products of that with the earlier elements of the value.
+    Recurrence,
     /// Products of `above` with the vectors, weighted by the inverse differences of the values.
     Spectrum,
 }
@@ -163,6 +166,8 @@ impl Op {
             G::Factors => RuleReads::VALUE,
             // For the right sides, the rule reads the matrix alone.
             G::Solution => RuleReads { args: 0b01, value: to & 0b01 != 0 },
+            // For the right sides, the rule reads the coefficients alone.
+            G::Recurrence => RuleReads { args: 0b10, value: to & 0b10 != 0 },
             // If the op did not compute the vectors, the rule computes them from the matrix.
             G::Spectrum if self.as_linear().is_some_and(LinearOp::has_vectors) => RuleReads::VALUE,
             G::Spectrum => RuleReads { args: 0b01, value: false },
@@ -180,7 +185,7 @@ impl Op {
             G::FirstOnly | G::AddAtIndex => slot == 0,
             G::Overwritten => slot != 1 || self.overwrites_slice().is_some(),
             G::MoveBack | G::PutBack | G::SumOfCopies | G::OwnPart | G::SameOp | G::Fold(_) => true,
-            G::Products | G::Adjoint | G::Factors | G::Solution | G::Spectrum => true,
+            G::Products | G::Adjoint | G::Factors | G::Solution | G::Recurrence | G::Spectrum => true,
         }
     }
 

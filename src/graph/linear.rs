@@ -16,6 +16,12 @@ pub const PANEL: u32 = 32;
 pub const REFLECTED_ROWS_MAX: usize = 960_000;
 /// Most rows of a matrix that a GPU eliminates. A column takes two turns for each 1,024 rows, and the same limit holds.
 pub const ELIMINATED_ROWS_MAX: usize = 30_000_000;
+/// Most coefficients of a recurrence that a GPU computes. An invocation holds them, and as many elements, in registers.
+pub const RECURRENCE_ORDER_MAX: u16 = 16;
+/// The most elements of a line, for each line of an array, with which a GPU computes recurrences. One invocation
+/// computes a line, and each element waits for the one before it. The number is an estimate from the latency of a few
+/// operations, some 30 ns on a GPU and 2 ns on a thread of the host; it has not been measured.
+pub const RECURRENCE_ROWS_PER_LINE: usize = 4096;
 
 /// A factorisation, or the solution of a triangular system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -36,6 +42,16 @@ pub enum LinearOp {
     Qr {
         /// If true, `q` is `m`; else the smaller of `m` and `n`.
         full: bool,
+    },
+    /// The same factors, for columns in an order that puts the column with the greatest rest first, in each step. The
+    /// value is one column: the orthogonal factor `[m, k]`, the upper factor `[k, n]`, where `k` is the smaller extent,
+    /// and for each column of their product the number of the matrix's column that was moved there.
+    QrPivoted,
+    /// The solution `y` of a recurrence: `y[i] = w[i] - sum_k a[k] y[i - 1 - k]`, where `y` is zero before its first
+    /// element. Each page is a line `w`, `[n, 1]`. The second argument, `[order, 1]`, holds `a` for all lines.
+    Recurrence {
+        /// The number of coefficients.
+        order: u16,
     },
     /// The eigenvalues of a symmetric matrix `[n, n]`, of which only the lower triangle is read. The first column of
     /// the value holds them in ascending order. Further columns are the eigenvectors.
@@ -96,7 +112,9 @@ impl LinearOp {
             LinearOp::Cholesky => (n, n),
             LinearOp::Lu => (m, n + 2),
             LinearOp::SolveTriangular(_) => (m, columns),
+            LinearOp::Recurrence { .. } => (m, n),
             LinearOp::Qr { full } => (m, n + if full { m } else { k }),
+            LinearOp::QrPivoted => (m * k + k * n + n, 1),
             LinearOp::Eigh { vectors } => (n, if vectors { n + 1 } else { 1 }),
             LinearOp::Eig => (n, 2 * n + 2),
             LinearOp::Svd { vectors } => (if vectors { k + m * k + n * k } else { k }, 1),
@@ -104,11 +122,12 @@ impl LinearOp {
     }
 
     /// Elements of a page that count for `Cost::Elimination`, for pages of `[m, n]`: those of a triangular system's
-    /// right sides, which have `columns` columns, or else those of the matrix.
+    /// right sides, which have `columns` columns; the terms of a recurrence; or else those of the matrix.
     pub fn cost_elements(self, m: usize, n: usize, columns: usize) -> usize {
         match self {
             LinearOp::SolveTriangular(_) => m * columns,
-            LinearOp::Cholesky | LinearOp::Lu | LinearOp::Qr { .. } => m * n,
+            LinearOp::Recurrence { order } => m * n * usize::from(order),
+            LinearOp::Cholesky | LinearOp::Lu | LinearOp::Qr { .. } | LinearOp::QrPivoted => m * n,
             LinearOp::Eigh { .. } | LinearOp::Eig | LinearOp::Svd { .. } => m * n,
         }
     }
@@ -120,7 +139,8 @@ impl LinearOp {
         match self {
             LinearOp::Lu => m.min(n) * pages,
             LinearOp::Qr { .. } => m.min(n) * PANEL as u64 * pages * words,
-            LinearOp::Cholesky | LinearOp::SolveTriangular(_) => 0,
+            LinearOp::Cholesky | LinearOp::SolveTriangular(_) | LinearOp::Recurrence { .. } => 0,
+            LinearOp::QrPivoted => 0,
             LinearOp::Eigh { .. } | LinearOp::Eig | LinearOp::Svd { .. } => 0,
         }
     }
@@ -130,8 +150,23 @@ impl LinearOp {
         match self {
             LinearOp::Qr { .. } => REFLECTED_ROWS_MAX,
             LinearOp::Lu => ELIMINATED_ROWS_MAX,
-            LinearOp::Cholesky | LinearOp::SolveTriangular(_) => usize::MAX,
+            LinearOp::Cholesky | LinearOp::SolveTriangular(_) | LinearOp::Recurrence { .. } => usize::MAX,
+            LinearOp::QrPivoted => usize::MAX,
             LinearOp::Eigh { .. } | LinearOp::Eig | LinearOp::Svd { .. } => usize::MAX,
+        }
+    }
+
+    /// Whether so few lines of a recurrence are so long that a GPU would take longer than the host.
+    pub fn has_few_long_lines(self, rows: usize, lines: usize) -> bool {
+        matches!(self, LinearOp::Recurrence { .. }) && rows / RECURRENCE_ROWS_PER_LINE > lines
+    }
+
+    /// The number of arrays that the op reads.
+    pub fn arguments(self) -> usize {
+        match self {
+            LinearOp::SolveTriangular(_) | LinearOp::Recurrence { .. } => 2,
+            LinearOp::Cholesky | LinearOp::Lu | LinearOp::Qr { .. } | LinearOp::QrPivoted => 1,
+            LinearOp::Eigh { .. } | LinearOp::Eig | LinearOp::Svd { .. } => 1,
         }
     }
 
@@ -141,6 +176,7 @@ impl LinearOp {
             LinearOp::Eigh { vectors } | LinearOp::Svd { vectors } => vectors,
             LinearOp::Eig => true,
             LinearOp::Cholesky | LinearOp::Lu | LinearOp::SolveTriangular(_) | LinearOp::Qr { .. } => false,
+            LinearOp::Recurrence { .. } | LinearOp::QrPivoted => false,
         }
     }
 
@@ -149,7 +185,12 @@ impl LinearOp {
         match self {
             LinearOp::Eigh { .. } | LinearOp::Eig => Some("eigenvalues are computed on the host"),
             LinearOp::Svd { .. } => Some("singular values are computed on the host"),
+            LinearOp::QrPivoted => Some("columns are exchanged on the host"),
+            LinearOp::Recurrence { order } if order > RECURRENCE_ORDER_MAX => {
+                Some("recurrences of more than 16 coefficients are computed on the host")
+            }
             LinearOp::Cholesky | LinearOp::Lu | LinearOp::SolveTriangular(_) | LinearOp::Qr { .. } => None,
+            LinearOp::Recurrence { .. } => None,
         }
     }
 }

@@ -165,7 +165,9 @@ const NAMES: &[(Group, &str, &str, &str)] = &[
     (Group::Library, "cholesky", "`chol`", "`linalg.cholesky`"),
     (Group::Library, "lu", "`lu`", "`scipy.linalg.lu_factor`"),
     (Group::Library, "solve_triangular", "`linsolve`", "`scipy.linalg.solve_triangular`"),
+    (Group::Library, "filter", "`filter`", "`scipy.signal.lfilter`"),
     (Group::Library, "qr", "`qr`", "`linalg.qr`"),
+    (Group::Library, "qr_pivoted", "`qr` with three results", "`scipy.linalg.qr(pivoting=True)`"),
     (Group::Library, "eigh", "`eig` of a symmetric matrix", "`linalg.eigh`"),
     (Group::Library, "eig", "`eig`", "`linalg.eig`"),
     (Group::Library, "svd", "`svd`", "`linalg.svd`"),
@@ -309,7 +311,9 @@ fn library(rows: &mut Vec<Row>) {
         LinearOp::Cholesky,
         LinearOp::Lu,
         LinearOp::SolveTriangular(Triangle::LOWER),
+        LinearOp::Recurrence { order: 1 },
         LinearOp::Qr { full: false },
+        LinearOp::QrPivoted,
         LinearOp::Eigh { vectors: true },
         LinearOp::Eig,
         LinearOp::Svd { vectors: true },
@@ -341,8 +345,7 @@ const HEAD: &str = "# Ops
 The ops of the runtime's graph: what they compute in, where they run, how exact they are, whether they have gradients,
 and their names elsewhere. `cargo test --lib ops_page` writes this page from the tables of ops (`UPDATE_EXPECT=1`).
 
-All other methods of `Array` are made of these and have their properties: complex numbers, convolutions, statistics, sets,
-polynomials, solvers and the like ([the documentation of `Array`](https://docs.rs/tidemill)). An accuracy in ulp is the
+All other methods of `Array` are made of these and have their properties: complex numbers, convolutions, statistics, sets, polynomials, solvers and the like ([the documentation of `Array`](https://docs.rs/tidemill)). An accuracy in ulp is the
 greatest error that [accuracy.md](accuracy.md) has for f32 over all devices, then for f64. How derivatives pass at kinks
 and ties is in [gradients.md](gradients.md).
 ";

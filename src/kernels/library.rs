@@ -72,8 +72,8 @@ pub enum Library {
         /// Whether the value is one element for all indices.
         scalar_value: bool,
     },
-    /// A factorisation or a triangular system of each page, laid out as `LinearOp` says: operands `[a, out]`, or
-    /// `[a, b, out]` for a system, and `scratch`.
+    /// A factorisation, a triangular system or a recurrence of each page, laid out as `LinearOp` says: operands
+    /// `[a, out]`, or `[a, b, out]` if the op reads two arrays, and `scratch`.
     Linear {
         /// The factorisation, or the kind of system.
         op: LinearOp,

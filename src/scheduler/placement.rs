@@ -125,6 +125,9 @@ pub fn capability(
     if room::is_too_tall(op, meta) {
         return Err(room::TOO_TALL);
     }
+    if room::has_few_long_lines(op, meta) {
+        return Err(room::FEW_LONG_LINES);
+    }
     let scratch_words = scratch_words(op, args, lengths, meta).ok_or(room::NO_SCRATCH)?;
     let sizes = Sizes { dtypes: args, lengths, meta, scratch_words };
     if let Op::Apply(op) = op

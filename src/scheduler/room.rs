@@ -26,6 +26,15 @@ pub(super) fn is_too_tall(op: &Op, meta: &Meta) -> bool {
     matches!(op, Op::Linear(linear) if meta.shape.dim(0) > linear.gpu_rows_max())
 }
 
+/// The reason if a recurrence runs on the host because of its sizes.
+pub(super) const FEW_LONG_LINES: &str = "a recurrence of so few and so long lines is faster on the host";
+
+/// Whether an op is a recurrence of few, long lines.
+pub(super) fn has_few_long_lines(op: &Op, meta: &Meta) -> bool {
+    let rows = meta.shape.dim(0);
+    matches!(op, Op::Linear(linear) if linear.has_few_long_lines(rows, meta.elements() / rows.max(1)))
+}
+
 /// The sizes by which an op's needs of memory are counted.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes<'a> {

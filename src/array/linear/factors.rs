@@ -79,6 +79,47 @@ impl Array {
         qr(self, false, Location::caller())
     }
 
+    /// As [`Array::qr`], with columns in an order that makes the diagonal of `r` descend in magnitude: `(q, r,
+    /// columns)`, where column `j` of `q.matmul(&r)` is column `columns[j]` (u32, a row for each page, `[1, n, ..]`) of
+    /// the matrix. Each step takes the column that is farthest from the span of those before it, so that a matrix of
+    /// rank `p` has elements about as small as rounding errors behind row `p` of `r`. For a matrix that is not finite,
+    /// both factors are NaN and the columns are in order. It is computed on the host.
+    ///
+    /// Derivatives are those of [`Array::qr`] of the matrix with its columns in this order, which is taken as constant.
+    ///
+    /// ```
+    /// # let rt = tidemill::Runtime::builder().device("host").start_blocking().unwrap();
+    /// # let s = rt.session("qr").open();
+    /// let a = s.from_row_major(&[1.0, 4.0, 0.0, 0.0, 3.0, 2.0], [2, 3]).unwrap();
+    /// let (q, r, columns) = a.qr_pivoted();
+    /// assert_eq!(futures::executor::block_on(columns.gather::<u32>()).unwrap().as_slice(), [1, 2, 0]);
+    /// let error = (q.matmul(&r) - a.take_dim(1, &columns)).norm(..);
+    /// assert!(futures::executor::block_on(error.item::<f64>()).unwrap() < 1e-14);
+    /// ```
+    #[track_caller]
+    pub fn qr_pivoted(&self) -> (Array, Array, Array) {
+        let at = Location::caller();
+        let all = packed(self, LinearOp::QrPivoted, "qr_pivoted", at);
+        let sizes = |pages: &Pages<'_>| {
+            let (m, n) = pages.extents();
+            (m, n, m.min(n))
+        };
+        let orthogonal = read(self, &all, "qr_pivoted", at, |pages| {
+            let (m, _, k) = sizes(pages);
+            pages.unpacked(&all, 0..m * k, m, k)
+        });
+        let upper = read(self, &all, "qr_pivoted", at, |pages| {
+            let (m, n, k) = sizes(pages);
+            pages.unpacked(&all, m * k..m * k + k * n, k, n)
+        });
+        let columns = read(self, &all, "qr_pivoted", at, |pages| {
+            let (m, n, k) = sizes(pages);
+            let first = m * k + k * n;
+            pages.recorder.cast(&pages.unpacked(&all, first..first + n, 1, n)?, DType::U32)
+        });
+        (orthogonal, upper, columns)
+    }
+
     /// As [`Array::qr`], but `q` is square, and `r` has the extents of the matrix.
     #[track_caller]
     pub fn qr_full(&self) -> (Array, Array) {
@@ -97,16 +138,25 @@ pub(super) fn packed(array: &Array, op: LinearOp, name: &'static str, at: At) ->
         let (m, n) = pages.extents();
         let (rows, columns) = op.extents(m, n, 0);
         let meta = Meta { dtype: pages.meta.dtype, shape: pages.pages_of(rows, columns)? };
-        // The orthogonal factor is an identity, followed by no column; the rows are in order, with no sign.
+        // The orthogonal factor is an identity, followed by no column; the rows or columns are in order, with no sign.
         match op {
             LinearOp::Qr { full: true } if rows > 0 => pages.identity(rows, columns),
             LinearOp::Lu if meta.elements() > 0 => in_order(pages, rows),
             LinearOp::Cholesky | LinearOp::Lu | LinearOp::SolveTriangular(_) | LinearOp::Qr { .. } => {
                 pages.recorder.zeros(meta)
             }
+            LinearOp::QrPivoted if meta.elements() > 0 => in_order_of_columns(pages, n),
+            LinearOp::QrPivoted | LinearOp::Recurrence { .. } => pages.recorder.zeros(meta),
             LinearOp::Eigh { .. } | LinearOp::Eig | LinearOp::Svd { .. } => pages.recorder.zeros(meta),
         }
     })
+}
+
+/// The numbers of `n` columns, as a column for each page.
+fn in_order_of_columns(pages: &Pages<'_>, n: usize) -> Result<Array> {
+    let r = pages.recorder;
+    let columns = r.cast(&r.positions(Shape::new(&[n])?)?, pages.meta.dtype)?;
+    r.expand(&columns, &pages.pages_of(n, 1)?)
 }
 
 /// As [`packed`], for square matrices.

@@ -9,6 +9,7 @@ mod einsum;
 mod factors;
 mod programs;
 mod solve;
+mod spaces;
 mod spectrum;
 
 pub use einsum::einsum;

@@ -178,7 +178,7 @@ impl Array {
 }
 
 /// The singular value decomposition.
-fn svd(array: &Array, at: At) -> (Array, Array, Array) {
+pub(super) fn svd(array: &Array, at: At) -> (Array, Array, Array) {
     let all = packed(array, LinearOp::Svd { vectors: true }, "svd", at);
     let sizes = |pages: &Pages<'_>| {
         let (m, n) = pages.extents();
@@ -212,7 +212,7 @@ fn greatest(r: Recorder<'_>, array: &Array, dim: usize) -> Result<Array> {
 }
 
 /// Whether each singular value is greater than rounding errors alone could make it.
-fn counted(r: Recorder<'_>, values: &Array, meta: &Meta) -> Result<Array> {
+pub(super) fn counted(r: Recorder<'_>, values: &Array, meta: &Meta) -> Result<Array> {
     let epsilon = if meta.dtype.is_wide() { f64::EPSILON } else { f32::EPSILON as f64 };
     let extent = meta.shape.dim(0).max(meta.shape.dim(1));
     let bound = r.mul(&greatest(r, values, 0)?, epsilon * extent as f64)?;

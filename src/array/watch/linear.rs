@@ -24,9 +24,11 @@ impl Steps {
         let on = Algebra(self.recorder(step));
         let by_matrix = match linear {
             LinearOp::SolveTriangular(triangle) => return self.solution_shares(step, triangle, above),
+            LinearOp::Recurrence { order } => return self.recurrence_shares(step, usize::from(order), above),
             LinearOp::Cholesky => on.pull_cholesky(step.value()?, above)?,
             LinearOp::Lu => self.elimination(step)?.pull(above)?,
             LinearOp::Qr { full } => self.reflections(step, full)?.pull(above)?,
+            LinearOp::QrPivoted => self.pivoted(step)?.pull(above)?,
             LinearOp::Eigh { vectors } => self.symmetric(step, vectors)?.pull(above)?,
             LinearOp::Svd { vectors } => self.singular(step, vectors)?.pull(above)?,
             LinearOp::Eig => return Err(step.undefined()),
@@ -42,9 +44,11 @@ impl Steps {
         let moved = |push: &dyn Fn(&Array) -> Result<Array>| tangent.map(push).transpose();
         match linear {
             LinearOp::SolveTriangular(triangle) => self.solution_tangent(step, triangle, tangents),
+            LinearOp::Recurrence { order } => self.recurrence_tangent(step, usize::from(order), tangents),
             LinearOp::Cholesky => moved(&|tangent| on.push_cholesky(step.value()?, tangent)),
             LinearOp::Lu => moved(&|tangent| self.elimination(step)?.push(tangent)),
             LinearOp::Qr { full } => moved(&|tangent| self.reflections(step, full)?.push(tangent)),
+            LinearOp::QrPivoted => moved(&|tangent| self.pivoted(step)?.push(tangent)),
             LinearOp::Eigh { vectors } => moved(&|tangent| self.symmetric(step, vectors)?.push(tangent)),
             LinearOp::Svd { vectors } => moved(&|tangent| self.singular(step, vectors)?.push(tangent)),
             LinearOp::Eig => Err(step.undefined()),
@@ -284,12 +288,12 @@ impl Elimination<'_> {
 
 /// An orthogonal factor, `m` by `k`, and an upper factor, `k` by `n`, side by side. The first `k` columns of the matrix
 /// determine the orthogonal factor.
-struct Reflections<'a> {
-    on: Algebra<'a>,
-    packed: &'a Array,
-    m: usize,
-    n: usize,
-    k: usize,
+pub(super) struct Reflections<'a> {
+    pub on: Algebra<'a>,
+    pub packed: &'a Array,
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
 }
 
 impl Reflections<'_> {
@@ -299,7 +303,7 @@ impl Reflections<'_> {
         Ok([on.part(packed, 0..*m, 0..*k)?, on.part(packed, 0..*k, *k..2 * k)?])
     }
 
-    fn pull(&self, above: &Array) -> Result<Array> {
+    pub fn pull(&self, above: &Array) -> Result<Array> {
         let Reflections { on, packed, m, n, k } = self;
         let (m, n, k) = (*m, *n, *k);
         let [q, upper] = self.square()?;
@@ -321,7 +325,7 @@ impl Reflections<'_> {
         }
     }
 
-    fn push(&self, tangent: &Array) -> Result<Array> {
+    pub fn push(&self, tangent: &Array) -> Result<Array> {
         let Reflections { on, packed, m, n, k } = self;
         let (m, n, k) = (*m, *n, *k);
         let [q, upper] = self.square()?;

@@ -12,9 +12,9 @@
 //! How to read: `log` holds the steps (`step`) that a watch notes. It holds them in few bytes: `packed`, with
 //! `statements` for what steps have in common, `coding` for what they have not, and `index` to find the step of an
 //! array. `pull` goes through the steps backwards, `push` forwards; `turns` finds loops among them, and `chunks` pulls
-//! through a loop; `partials`, `reductions`, `scans`, `indices`, `fourier`, `linear` and `spectra` are the rules,
-//! written with a `Recorder` (`array/recorder.rs`); `by` differentiates by other values than the watched ones; `custom`
-//! has the program's own rules.
+//! through a loop; `partials`, `reductions`, `scans`, `indices`, `fourier`, `linear`, `pivoted`, `recurrence` and
+//! `spectra` are the rules, written with a `Recorder` (`array/recorder.rs`); `by` differentiates by other values than
+//! the watched ones; `custom` has the program's own rules.
 
 mod by;
 mod chunks;
@@ -29,8 +29,10 @@ mod log;
 mod packed;
 mod partials;
 mod pause;
+mod pivoted;
 mod pull;
 mod push;
+mod recurrence;
 mod reductions;
 mod scans;
 mod spectra;

@@ -248,7 +248,7 @@ impl Steps {
             GradientRule::None { .. } => Err(step.undefined()),
             GradientRule::Partials => self.partials(step, op, above),
             GradientRule::Adjoint => self.adjoint(step, op, above),
-            GradientRule::Factors | GradientRule::Solution | GradientRule::Spectrum => {
+            GradientRule::Factors | GradientRule::Solution | GradientRule::Recurrence | GradientRule::Spectrum => {
                 self.linear_shares(step, op, above)
             }
             GradientRule::MoveBack | GradientRule::PutBack | GradientRule::SumOfCopies => {

@@ -80,7 +80,7 @@ impl Steps {
             | GradientRule::FirstOnly
             | GradientRule::AddAtIndex
             | GradientRule::Overwritten => self.same_op(step, op, tangents),
-            GradientRule::Factors | GradientRule::Solution | GradientRule::Spectrum => {
+            GradientRule::Factors | GradientRule::Solution | GradientRule::Recurrence | GradientRule::Spectrum => {
                 self.linear_tangent(step, op, tangents)
             }
             GradientRule::Partials => self.sum_of_partials(step, op, tangents),

@@ -190,8 +190,11 @@ impl LinearOp {
             LinearOp::Cholesky => linear!("cholesky", Matrix(NOT_DEFINITE), 1, G::Factors),
             LinearOp::Lu => linear!("lu", Nothing, 2, G::Factors),
             LinearOp::SolveTriangular(_) => linear!("solve_triangular", Matrix(SINGULAR), 3, G::Solution),
+            // Its elements count once for each coefficient: a product and a difference.
+            LinearOp::Recurrence { .. } => linear!("filter", Nothing, 6, G::Recurrence),
             // It computes the factors, and multiplies the orthogonal one out.
             LinearOp::Qr { .. } => linear!("qr", Nothing, 8, G::Factors),
+            LinearOp::QrPivoted => linear!("qr_pivoted", Nothing, 8, G::Factors),
             // It reduces the matrix to a band, iterates, and carries the vectors along.
             LinearOp::Eigh { .. } => linear!("eigh", Nothing, 27, G::Spectrum),
             LinearOp::Eig => linear!("eig", Nothing, 75, NO_SYMMETRY),

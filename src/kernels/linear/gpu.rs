@@ -3,13 +3,14 @@
 //! In: sizes and segment counts. Out: passes. A factorisation takes its matrix in panels of columns. For each panel,
 //! one workgroup for each page factors it ([`cholesky`], [`elimination`], [`reflections`]). Then many workgroups update
 //! the columns that follow ([`steps`], or [`reflections`] itself). One workgroup does all of a page of at most `BLOCK`
-//! columns, so that thousands of small pages are one dispatch.
+//! columns, so that thousands of small pages are one dispatch. An invocation has a line of a [`recurrence`].
 //!
 //! Must hold: LINALG-1; the loops of a kernel take at most 60,000 turns together in an invocation, because Mesa's
 //! software device ends loops silently after 65,535 ([`panel_width`], `LinearOp::gpu_rows_max`).
 
 mod cholesky;
 mod elimination;
+mod recurrence;
 mod reflections;
 mod steps;
 
@@ -42,7 +43,7 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
         batch,
         stride_a,
         page: rows as u32 * width as u32,
-        output: if matches!(op, LinearOp::SolveTriangular(_)) { 2 } else { 1 },
+        output: op.arguments() as u16,
         scratch: storage(library.scratch_dtype()),
         segments,
         segment_shift,
@@ -52,8 +53,9 @@ pub fn passes(library: &Library, segments: &[u8], segment_shift: u32) -> Result<
         LinearOp::Cholesky => cholesky::passes(&mut made)?,
         LinearOp::Lu => elimination::passes(&mut made)?,
         LinearOp::SolveTriangular(triangle) => steps::solve(&mut made, triangle, columns)?,
+        LinearOp::Recurrence { order } => recurrence::passes(&mut made, order)?,
         LinearOp::Qr { full } => reflections::passes(&mut made, if full { m } else { m.min(n) })?,
-        LinearOp::Eigh { .. } | LinearOp::Eig | LinearOp::Svd { .. } => {
+        LinearOp::QrPivoted | LinearOp::Eigh { .. } | LinearOp::Eig | LinearOp::Svd { .. } => {
             unreachable!("LIB-1: {} runs on the host", library.name())
         }
     }

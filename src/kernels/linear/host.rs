@@ -1,9 +1,11 @@
 //! Linear algebra on the host, by the crate `faer`.
 //!
 //! In: the library's operands. Out: its output, written page by page. Many small pages are distributed to the pool's
-//! threads, each page to one thread. Larger pages are computed one after the other, each by all threads.
+//! threads, each page to one thread. Larger pages are computed one after the other, each by all threads. The line of a
+//! recurrence is computed by one thread, however long it is.
 
 mod factors;
+mod recurrence;
 mod spectrum;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -54,7 +56,7 @@ macro_rules! real {
 }
 real!(f32 f64);
 
-/// A page of an op: the matrix, the right sides if it is a system, and how many threads may share the work.
+/// A page of an op: the matrix, the right sides of a system or the coefficients of a recurrence, and how many threads may share the work.
 #[derive(Clone, Copy)]
 struct Page<'a, T> {
     a: MatRef<'a, T>,
@@ -96,8 +98,8 @@ fn pages<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) 
     let size = rows * width;
     let a = operands[0].slice::<T>();
     let has_sides = matches!(op, LinearOp::SolveTriangular(_));
-    let b = if has_sides { operands[1].slice::<T>() } else { &[] };
-    let output = if has_sides { 2 } else { 1 };
+    let output = op.arguments();
+    let b = if output > 1 { operands[1].slice::<T>() } else { &[] };
     // SAFETY: this is the only slice of the output, which is no other operand.
     let out = &mut unsafe { operands[output].slice_mut::<T>() }[..size * batch];
     let holds = AtomicBool::new(true);
@@ -112,7 +114,8 @@ fn pages<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) 
     let elements = op.cost_elements(m, n, columns as usize);
     let work = op.facts().cost.operations(elements as f64, m.min(n) as u64);
     let threads = pool.threads();
-    if threads > 1 && work >= SHARED_MIN && (batch < threads || work >= 16.0 * SHARED_MIN) {
+    let is_shared = !matches!(op, LinearOp::Recurrence { .. });
+    if is_shared && threads > 1 && work >= SHARED_MIN && (batch < threads || work >= 16.0 * SHARED_MIN) {
         pool.install(|| out.chunks_mut(size).enumerate().try_for_each(|page| one(page, Par::rayon(threads))))?;
     } else if batch > 1 && pool.is_worth_waking((work * batch as f64) as usize) {
         pool.install(|| out.par_chunks_mut(size).enumerate().try_for_each(|page| one(page, Par::Seq)))?;
@@ -128,7 +131,12 @@ fn compute<T: Real>(op: LinearOp, page: Page<'_, T>, out: &mut [T]) -> Result<bo
         LinearOp::Cholesky => factors::cholesky(page, out),
         LinearOp::Lu => factors::lu(page, out).map(|()| true),
         LinearOp::SolveTriangular(triangle) => Ok(solve(page, triangle, out)),
+        LinearOp::Recurrence { .. } => {
+            recurrence::line(page, out);
+            Ok(true)
+        }
         LinearOp::Qr { full } => factors::qr(page, full, out).map(|()| true),
+        LinearOp::QrPivoted => factors::qr_pivoted(page, out).map(|()| true),
         LinearOp::Eigh { vectors } => spectrum::eigh(page, vectors, out).map(|()| true),
         LinearOp::Eig => spectrum::eig(page, out).map(|()| true),
         LinearOp::Svd { vectors } => spectrum::svd(page, vectors, out).map(|()| true),

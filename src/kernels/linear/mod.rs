@@ -1,4 +1,4 @@
-//! Linear algebra: factorisations and triangular systems, page by page. `graph/linear.rs` says how values are laid out.
+//! Linear algebra: factorisations, triangular systems and recurrences, page by page. `graph/linear.rs` says how values are laid out.
 //!
 //! In: matrices. Out: their factors, solutions, values and vectors. The fault word is set by a pivot of Cholesky's
 //! algorithm that is not positive and finite, and by a zero on the diagonal of a triangular system. Otherwise

@@ -57,6 +57,14 @@ fn a_gpu_runs_what_its_types_and_its_bindings_allow() {
     };
     assert_eq!(tall(960_000), Ok(()));
     assert_eq!(tall(960_001), Err("its matrix has more rows than the loops of a kernel may take"));
+    let recurrence = |rows: usize, lines: usize| {
+        let meta = Meta { dtype: DType::F32, shape: Shape::new(&[rows, 1, lines]).unwrap() };
+        let lengths = [rows * lines, 2];
+        capability(&Op::Linear(LinearOp::Recurrence { order: 2 }), &[DType::F32; 2], &lengths, &meta, &gpu)
+    };
+    assert_eq!((recurrence(8000, 1), recurrence(100_000, 30)), (Ok(()), Ok(())));
+    let refused = Err("a recurrence of so few and so long lines is faster on the host");
+    assert_eq!((recurrence(9000, 1), recurrence(100_000, 20)), (refused, refused));
     let long = Meta { dtype: DType::U32, shape: Shape::new(&[1 << 31]).unwrap() };
     let sort = Op::ArgSort { dim: 0, descending: false };
     assert!(capability(&sort, &[DType::F32], &[long.elements()], &long, &gpu).is_err());

@@ -6,12 +6,14 @@ fn library(op: LinearOp, dtype: DType, m: u32, n: u32, columns: u32) -> Library 
     Library::Linear { op, dtype, m, n, columns, batch: 3, stride_a: m * n }
 }
 
-const OPS: [LinearOp; 5] = [
+const OPS: [LinearOp; 7] = [
     LinearOp::Cholesky,
     LinearOp::Lu,
     LinearOp::Qr { full: false },
     LinearOp::SolveTriangular(Triangle::LOWER),
     LinearOp::SolveTriangular(Triangle::UPPER.with_unit_diagonal()),
+    LinearOp::Recurrence { order: 1 },
+    LinearOp::Recurrence { order: 16 },
 ];
 
 #[test]
@@ -44,6 +46,33 @@ fn a_blocked_factorisation_takes_a_few_passes_for_each_panel() {
     assert_eq!(count(LinearOp::Lu, 4096, 4096, 0), 1 + 128 * 4 - 2);
     assert_eq!(count(LinearOp::SolveTriangular(Triangle::LOWER), 4096, 4096, 5), 1 + 64 * 2 - 1);
     assert_eq!(count(LinearOp::Qr { full: false }, 4096, 4096, 0), 1 + 128 * 3 - 1 + 1);
+}
+
+#[test]
+fn a_recurrence_takes_a_pass_for_as_many_rows_as_its_loops_may_have() {
+    let passes = |dtype, rows| {
+        let library = Library::Linear {
+            op: LinearOp::Recurrence { order: 2 },
+            dtype,
+            m: rows,
+            n: 1,
+            columns: 1,
+            batch: 130,
+            stride_a: rows,
+        };
+        passes(&library, &[1; 3], 30).unwrap()
+    };
+    for (dtype, tile) in [(DType::F32, 32), (DType::F64, 16)] {
+        assert_eq!(passes(dtype, 1).len(), 1);
+        let long = passes(dtype, 40_000);
+        assert_eq!(long.len(), 3);
+        // Parameters: two of all passes, groups, lines, rows, start, end.
+        let ranges: Vec<(u32, u32)> = long.iter().map(|pass| (pass.params[5], pass.params[6])).collect();
+        assert!(ranges.windows(2).all(|pair| pair[0].1 == pair[1].0), "{ranges:?}");
+        assert_eq!((ranges[0].0, ranges[2].1), (0, 40_000));
+        assert!(ranges.iter().all(|(start, end)| (end - start).div_ceil(tile) * (3 * tile + 1) <= TURNS_MAX));
+        assert_eq!(long[0].grid, [3, 1, 1]);
+    }
 }
 
 #[test]

@@ -6,8 +6,9 @@ use faer::dyn_stack::MemStack;
 use faer::linalg::cholesky::llt::factor as llt;
 use faer::linalg::householder as reflections;
 use faer::linalg::lu::partial_pivoting::factor as partial;
+use faer::linalg::qr::col_pivoting::factor as pivoted;
 use faer::linalg::qr::no_pivoting::factor as orthogonal;
-use faer::{Conj, Mat, MatMut};
+use faer::{Conj, Mat, MatMut, MatRef, Par};
 
 /// Computes the lower factor. Returns false if the matrix is not positive definite.
 pub(super) fn cholesky<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T]) -> Result<bool> {
@@ -107,26 +108,84 @@ pub(super) fn qr<T: Real>(Page { a, par, .. }: Page<'_, T>, full: bool, out: &mu
     let mut room = memory(orthogonal::qr_in_place_scratch::<T>(m, n, block, par, Default::default()))?;
     let stack = MemStack::new(&mut room);
     orthogonal::qr_in_place(upper.as_mut(), coefficients.as_mut(), par, stack, Default::default());
-    let mut product = MatMut::from_column_major_slice_mut(product, m, q);
-    for j in 0..q {
-        for i in 0..m {
-            product[(i, j)] = if i == j { T::ONE } else { T::ZERO };
-        }
-    }
-    let need = reflections::apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(m, block, q);
-    let mut room = memory(need)?;
-    reflections::apply_block_householder_sequence_on_the_left_in_place_with_conj(
-        upper.as_ref().get(.., ..k),
-        coefficients.as_ref(),
-        Conj::No,
-        product,
-        par,
-        MemStack::new(&mut room),
-    );
+    multiply_out(upper.as_ref(), coefficients.as_ref(), MatMut::from_column_major_slice_mut(product, m, q), par)?;
     for j in 0..n {
         for i in j + 1..m {
             upper[(i, j)] = T::ZERO;
         }
     }
+    Ok(())
+}
+
+/// Computes the factors of the matrix with exchanged columns, and the order of the columns.
+pub(super) fn qr_pivoted<T: Real>(Page { a, par, .. }: Page<'_, T>, out: &mut [T]) -> Result<()> {
+    let (m, n) = (a.nrows(), a.ncols());
+    let k = m.min(n);
+    let (product, rest) = out.split_at_mut(m * k);
+    let (upper, order) = rest.split_at_mut(k * n);
+    let mut columns: Vec<usize> = (0..n).collect();
+    let greatest = (0..n)
+        .flat_map(|j| (0..m).map(move |i| a[(i, j)].magnitude()))
+        .fold(T::ZERO, |most, x| if x > most { x } else { most });
+    let mut product = MatMut::from_column_major_slice_mut(product, m, k);
+    // `faer` divides by the greatest norm.
+    if is_finite(a) && greatest > T::ZERO {
+        let mut factors = a.to_owned();
+        let block = pivoted::recommended_block_size::<T>(m, n);
+        let mut coefficients = Mat::<T>::zeros(block, k);
+        let mut inverse = vec![0usize; n];
+        let mut room = memory(pivoted::qr_in_place_scratch::<usize, T>(m, n, block, par, Default::default()))?;
+        let stack = MemStack::new(&mut room);
+        let to = coefficients.as_mut();
+        pivoted::qr_in_place(factors.as_mut(), to, &mut columns, &mut inverse, par, stack, Default::default());
+        multiply_out(factors.as_ref(), coefficients.as_ref(), product, par)?;
+        let mut upper = MatMut::from_column_major_slice_mut(upper, k, n);
+        for j in 0..n {
+            for i in 0..k {
+                upper[(i, j)] = if i <= j { factors[(i, j)] } else { T::ZERO };
+            }
+        }
+    } else if is_finite(a) {
+        unit(product.as_mut());
+        upper.fill(T::ZERO);
+    } else {
+        product.fill(T::NAN);
+        upper.fill(T::NAN);
+    }
+    for (to, &column) in order.iter_mut().zip(&columns) {
+        *to = T::position(column);
+    }
+    Ok(())
+}
+
+/// Writes ones on the diagonal, and zeros elsewhere.
+fn unit<T: Real>(mut matrix: MatMut<'_, T>) {
+    for j in 0..matrix.ncols() {
+        for i in 0..matrix.nrows() {
+            matrix[(i, j)] = if i == j { T::ONE } else { T::ZERO };
+        }
+    }
+}
+
+/// Multiplies the reflections of a factorisation out: the first columns of their product, which is orthogonal.
+fn multiply_out<T: Real>(
+    factors: MatRef<'_, T>,
+    coefficients: MatRef<'_, T>,
+    mut product: MatMut<'_, T>,
+    par: Par,
+) -> Result<()> {
+    unit(product.as_mut());
+    let (m, columns) = (product.nrows(), product.ncols());
+    let block = coefficients.nrows();
+    let need = reflections::apply_block_householder_sequence_on_the_left_in_place_scratch::<T>(m, block, columns);
+    let mut room = memory(need)?;
+    reflections::apply_block_householder_sequence_on_the_left_in_place_with_conj(
+        factors.get(.., ..coefficients.ncols()),
+        coefficients,
+        Conj::No,
+        product,
+        par,
+        MemStack::new(&mut room),
+    );
     Ok(())
 }
