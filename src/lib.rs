@@ -42,7 +42,8 @@
 //! | compute: elementwise, reductions, scans, slices, indexing, sorts, products | [`Array`], [`select()`], [`cat()`] |
 //! | draw: distributions, orders, choices; store where it stands | [`Session::gamma`], [`Session::permutation`], [`RandomState`] |
 //! | rank, count, search, combine at indices | [`Array::quantile`], [`Array::histogram`], [`Unique`], [`Array::scatter_add`] |
-//! | compute with complex numbers, transform, convolve | [`ComplexArray`], [`Array::fft`], [`Array::convolve`], [`Array::filter`] |
+//! | compute with complex numbers, transform, convolve | [`ComplexArray`], [`Array::fft`], [`Array::convolve`] |
+//! | filter signals, interpolate | [`Array::filter`], [`Array::interp1`], [`Array::interp2`] |
 //! | await results, one or many together | [`Gather`], [`Item`], [`gather_all`] |
 //! | differentiate, forwards and backwards, any number of times | [`Session::watch`], [`Watch`] |
 //! | fill memory in place | [`UploadWriter`] |
@@ -101,10 +102,11 @@ mod threads;
 pub mod timeline;
 
 pub use array::{
-    Array, ArrayState, ComplexArray, ComplexOperand, Convolution, DEVICE_VARIABLE, Dims, Eval, Explain, Extent, Gather,
-    GatherAll, GatherAny, GatherComplex, GatherInto, GatherView, HostAny, HostArray, IntoDevice, IntoShape, Item,
-    MappedView, MatrixNorm, Operand, Padding, Part, RandomState, Runtime, RuntimeBuilder, Session, SessionBuilder,
-    SliceArg, Slices, Unique, UploadWriter, Watch, Watchable, cat, einsum, gather_all, meshgrid, select, step,
+    Array, ArrayState, ComplexArray, ComplexOperand, Convolution, DEVICE_VARIABLE, Dims, Eval, Explain, Extent,
+    Extrapolation, Gather, GatherAll, GatherAny, GatherComplex, GatherInto, GatherView, HostAny, HostArray,
+    Interpolation, IntoDevice, IntoShape, Item, MappedView, MatrixNorm, Operand, Padding, Part, RandomState, Runtime,
+    RuntimeBuilder, Session, SessionBuilder, SliceArg, Slices, Unique, UploadWriter, Watch, Watchable, cat, einsum,
+    gather_all, meshgrid, select, step,
 };
 pub use config::{DeviceChoice, Promotion};
 pub use contract::device::{Capabilities, Costs, DeviceInfo, DeviceKind, Features};

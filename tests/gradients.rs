@@ -194,6 +194,15 @@ const CASES: &[Case] = cases! {
         let deep = x[0].convolve_channels(&x[1], 1, 2, &how).sin();
         deep.sum(..) + x[0].correlate_channels(&x[2], 1, 4, &how).square()
     };
+    "interpolation": [&[5, 2], &[4], &[2, 2]], |s, x| {
+        use tidemill::{Extrapolation::{Continue, Nan}, Interpolation::{Linear, Nearest, Pchip, Spline}};
+        let points = s.from_slice(&[0.0, 1.0, 2.5, 3.0, 5.0], 5).unwrap() + x[0].slice((.., 0)).sin() * 0.1;
+        let places = &x[1] + 1.0;
+        let all = [Linear, Nearest, Pchip, Spline].map(|how| x[0].interp1(&points, &places, 0, how, Continue).square());
+        let grid = s.from_slice(&[-4.0, 4.0], 2).unwrap();
+        let surface = x[2].interp2([&grid, &grid], [&x[1], &x[1].sin()], Linear, Nan);
+        all.iter().fold(surface.sum(..), |sum, y| sum + y)
+    };
     "least squares": [&[4, 3], &[4, 2], &[3, 5], &[3, 2]], |s, x| {
         let long = &x[0] * 0.4 + s.ones::<f64>([4, 3]).triu(0).tril(0) * 2.0;
         let wide = &x[2] * 0.4 + s.ones::<f64>([3, 5]).triu(0).tril(0) * 2.0;

@@ -345,7 +345,8 @@ const HEAD: &str = "# Ops
 The ops of the runtime's graph: what they compute in, where they run, how exact they are, whether they have gradients,
 and their names elsewhere. `cargo test --lib ops_page` writes this page from the tables of ops (`UPDATE_EXPECT=1`).
 
-All other methods of `Array` are made of these and have their properties: complex numbers, convolutions, statistics, sets, polynomials, solvers and the like ([the documentation of `Array`](https://docs.rs/tidemill)). An accuracy in ulp is the
+All other methods of `Array` are made of these and have their properties: complex numbers, convolutions, interpolation,
+statistics, sets, polynomials, solvers and the like ([the documentation of `Array`](https://docs.rs/tidemill)). An accuracy in ulp is the
 greatest error that [accuracy.md](accuracy.md) has for f32 over all devices, then for f64. How derivatives pass at kinks
 and ties is in [gradients.md](gradients.md).
 ";
