@@ -173,8 +173,11 @@ fn surfaces_agree_with_plain_loops() {
         let (x, z) = ([0.0, 1.0, 1.5, 4.0], [-1.0, 0.0, 2.0]);
         let v: Vec<f64> = (0..12).map(|i| ((i * 7) % 5) as f64 - 1.5 * (i % 3) as f64).collect();
         let (rows, columns) = ([-0.5, 0.0, 0.75, 1.5, 4.0, f64::NAN, 4.5], [-1.0, 0.5, 1.0, 2.0, 2.5]);
-        for how in &METHODS[..4] {
-            for beyond in [Extrapolation::Nan, Extrapolation::Value(-3.0), Extrapolation::Continue] {
+        let all = [Extrapolation::Nan, Extrapolation::Value(-3.0), Extrapolation::Continue];
+        for (n, how) in METHODS[..4].iter().enumerate() {
+            // A GPU compiles each program.
+            let some = if device == "gpu" { &all[n % 3..][..1] } else { &all[..] };
+            for &beyond in some {
                 let expected: Vec<f64> = columns
                     .iter()
                     .flat_map(|&c| rows.iter().map(move |&r| (r, c)))
@@ -188,9 +191,9 @@ fn surfaces_agree_with_plain_loops() {
                         }
                     })
                     .collect();
-                for dtype in [DType::F32, DType::F64] {
+                for dtype in if device == "gpu" { &[DType::F32][..] } else { &[DType::F32, DType::F64] } {
                     let what = format!("{device}, {dtype}, {how:?}, {beyond:?}");
-                    let make = |of: &[f64], shape: [usize; 2]| s.from_slice(of, shape).unwrap().cast_to(dtype);
+                    let make = |of: &[f64], shape: [usize; 2]| s.from_slice(of, shape).unwrap().cast_to(*dtype);
                     let axes = [make(&x, [4, 1]), make(&z, [1, 3])];
                     let places = [make(&rows, [7, 1]), make(&columns, [1, 5])];
                     let y = make(&v, [4, 3]).interp2([&axes[0], &axes[1]], [&places[0], &places[1]], *how, beyond);

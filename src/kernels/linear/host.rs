@@ -100,6 +100,8 @@ fn pages<T: Real>(library: &Library, operands: &[HostOperand<'_>], pool: &Pool) 
     let has_sides = matches!(op, LinearOp::SolveTriangular(_));
     let output = op.arguments();
     let b = if output > 1 { operands[1].slice::<T>() } else { &[] };
+    // The memory of an operand may be longer than the operand.
+    let b = if let LinearOp::Recurrence { order } = op { &b[..usize::from(order)] } else { b };
     // SAFETY: this is the only slice of the output, which is no other operand.
     let out = &mut unsafe { operands[output].slice_mut::<T>() }[..size * batch];
     let holds = AtomicBool::new(true);
