@@ -99,7 +99,8 @@ fn spline(x: &[f64], v: &[f64]) -> Vec<[f64; 4]> {
     (0..pieces).map(|i| std::array::from_fn(|p| rows[4 * i + p][size] / rows[4 * i + p][4 * i + p])).collect()
 }
 
-fn curve(x: &[f64], v: &[f64], how: Interpolation, beyond: Extrapolation, at: f64) -> f64 {
+/// The value at a place. `pieces` are the polynomials of the spline.
+fn curve(x: &[f64], v: &[f64], how: Interpolation, beyond: Extrapolation, pieces: &[[f64; 4]], at: f64) -> f64 {
     let n = x.len();
     if at.is_nan() {
         return f64::NAN;
@@ -128,7 +129,7 @@ fn curve(x: &[f64], v: &[f64], how: Interpolation, beyond: Extrapolation, at: f6
             v[i] + s * (d[i] + s * (c + s * b))
         }
         Interpolation::Spline => {
-            let (p, s) = (spline(x, v)[i], at - x[i]);
+            let (p, s) = (pieces[i], at - x[i]);
             p[0] + s * (p[1] + s * (p[2] + s * p[3]))
         }
     }
@@ -156,7 +157,10 @@ fn curves_agree_with_plain_loops_along_every_dimension() {
             assert_eq!(y.error().map(|error| error.kind()), Some(ErrorKind::Argument), "{what}");
             return;
         }
-        let each = |line: &[f64]| places.iter().map(|&at| curve(&x, line, how, beyond, at)).collect();
+        let each = |line: &[f64]| {
+            let pieces = if how == Interpolation::Spline { spline(&x, line) } else { Vec::new() };
+            places.iter().map(|&at| curve(&x, line, how, beyond, &pieces, at)).collect()
+        };
         let (shape, expected) = values_at.each(dim, places.len(), each);
         let eps = if dtype == DType::F32 { f64::from(f32::EPSILON) } else { f64::EPSILON };
         // A polynomial that is continued grows fast.
@@ -164,6 +168,22 @@ fn curves_agree_with_plain_loops_along_every_dimension() {
         let bound = if matches!(how, Interpolation::Pchip | Interpolation::Spline) { 3000.0 } else { 100.0 };
         assert_close(&what, &y, &shape, &expected, bound * eps * greatest);
     });
+}
+
+#[test]
+fn splines_of_cubic_polynomials_are_the_polynomials() {
+    for (device, rt) in runtimes() {
+        let s = session(&rt);
+        let cubic = |x: f64| 2.0 - x + 0.5 * x * x - 0.25 * x * x * x;
+        let (x, places) = ([-1.0, 0.5, 1.0, 2.5, 3.0, 4.5, 6.0], [-2.0, -1.0, 0.0, 2.0, 2.75, 5.5, 7.0]);
+        let v: Vec<f64> = x.iter().map(|&x| cubic(x)).chain(x.iter().map(|&x| -cubic(x))).collect();
+        let expected: Vec<f64> = places.iter().flat_map(|&x| [cubic(x), -cubic(x)]).collect();
+        let v = s.from_slice(&v, [7, 2]).unwrap().t();
+        let [x, places] = [x, places].map(|of| s.from_slice(&of, 7).unwrap());
+        let y = v.interp1(&x, &places, 1, Interpolation::Spline, Extrapolation::Continue);
+        assert_close(&device, &y, &[2, 7], &expected, 1e-12);
+        rt.shutdown_blocking().unwrap();
+    }
 }
 
 #[test]
@@ -182,12 +202,12 @@ fn surfaces_agree_with_plain_loops() {
                     .iter()
                     .flat_map(|&c| rows.iter().map(move |&r| (r, c)))
                     .map(|(r, c)| {
-                        let lines: Vec<f64> = v.chunks(4).map(|line| curve(&x, line, *how, beyond, r)).collect();
+                        let lines: Vec<f64> = v.chunks(4).map(|line| curve(&x, line, *how, beyond, &[], r)).collect();
                         let is_outside = r.is_nan() || !(0.0..=4.0).contains(&r);
                         match beyond {
                             // All lines are outside, whatever the column is.
                             Extrapolation::Nan | Extrapolation::Value(_) if is_outside => lines[0],
-                            _ => curve(&z, &lines, *how, beyond, c),
+                            _ => curve(&z, &lines, *how, beyond, &[], c),
                         }
                     })
                     .collect();
