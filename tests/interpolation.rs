@@ -90,10 +90,11 @@ fn spline(x: &[f64], v: &[f64]) -> Vec<[f64; 4]> {
     for c in 0..size {
         let pivot = (c..size).max_by(|&a, &b| rows[a][c].abs().total_cmp(&rows[b][c].abs())).unwrap();
         rows.swap(c, pivot);
-        for r in (0..size).filter(|&r| r != c) {
-            let by = rows[r][c] / rows[c][c];
-            let own = rows[c].clone();
-            rows[r].iter_mut().zip(&own).for_each(|(x, y)| *x -= by * y);
+        let own = rows[c].clone();
+        // Few rows have anything in a column.
+        for row in rows.iter_mut().enumerate().filter(|(r, row)| *r != c && row[c] != 0.0).map(|(_, row)| row) {
+            let by = row[c] / own[c];
+            row.iter_mut().zip(&own).for_each(|(x, y)| *x -= by * y);
         }
     }
     (0..pieces).map(|i| std::array::from_fn(|p| rows[4 * i + p][size] / rows[4 * i + p][4 * i + p])).collect()
