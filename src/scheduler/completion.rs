@@ -151,6 +151,11 @@ impl State {
                 self.graph.readback_withdrawn(at);
                 self.graph.readback_failed(at, error.clone());
                 self.answer(at, out);
+                // Where the value was lost meanwhile and is computed again, no other region reads it back.
+                let blamed = self.graph[at].blame(error.clone());
+                for gather in self.waiting_for_host(value) {
+                    self.resolve(gather, Err(blamed.clone()), out);
+                }
                 self.graph.readback_failure_told(at);
                 self.release(smallvec![at], out);
             }
@@ -165,8 +170,10 @@ impl State {
     pub(super) fn repeat(&mut self, id: RegionId, error: &Error, out: &mut Vec<SchedulerInstruction>) -> RegionId {
         let again = self.restart(id);
         let mut failed = self.restore_ended(again, error);
+        let inputs: Vec<ValueId> = self.regions[&again].region.inputs.iter().map(|input| input.value).collect();
         failed.extend(self.prune_region(again, out));
         self.fail_values(failed, out);
+        self.release(inputs.into_iter().filter_map(|value| self.graph.find(value)).collect(), out);
         again
     }
 

@@ -164,7 +164,8 @@ impl State {
     }
 
     /// Restores those inputs of a repeated region whose end residency was told of, with the failed attempt or since.
-    /// Returns the inputs that cannot be restored.
+    /// Returns the inputs that cannot be restored. Ends that other waiting regions would announce are decided anew when
+    /// the inputs are released.
     pub(super) fn restore_ended(&mut self, again: RegionId, error: &Error) -> Vec<(NodeIndex, Error)> {
         let inputs: SmallVec<[(ValueId, bool); 4]> =
             self.regions[&again].region.inputs.iter().map(|input| (input.value, input.dies)).collect();
@@ -175,6 +176,8 @@ impl State {
                 failed.extend(self.bring_back(at, error));
                 self.ends.made_again(value);
             }
+            // A part of an earlier region may have become the last reader meanwhile. Now this region is again behind it.
+            self.ends.unschedule_any(value);
             // An input that died in the failed attempt dies in this one.
             if dies && self.ends.is_undecided(value) {
                 self.ends.schedule(value, again, How::InPlace);

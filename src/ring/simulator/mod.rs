@@ -420,7 +420,10 @@ fn the_seeds_of_faults_that_are_mended_pass() {
     let ends_of_values = [76_780, 318_131, 483_205, 1_105_388, 1_475_218];
     let values_made_again = [96_440, 110_185, 140_580, 488_888, 734_821, 773_462, 895_396];
     let demands_beside_an_opening = [1_234_785, 1_325_517];
-    for seed in ends_of_values.into_iter().chain(values_made_again).chain(demands_beside_an_opening) {
+    // A readback that failed while its value was computed again; an end that a part announced before the last reader.
+    let since_losses = [5_451_996, 5_360_973];
+    let seeds = ends_of_values.into_iter().chain(values_made_again).chain(demands_beside_an_opening);
+    for seed in seeds.chain(since_losses) {
         Simulator::new(seed).run();
     }
 }

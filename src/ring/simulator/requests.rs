@@ -51,7 +51,7 @@ const WINDOW_W: f64 = 4.0;
 /// Requests that a session waits for at the most, for each session and each weight of 1.
 const WAIT_MAX: f64 = 1.5;
 /// Requests that it waits for besides: those downstream.
-const WAIT_MORE: f64 = 6.0;
+const WAIT_MORE: f64 = 7.0;
 /// Its waiting times over those of others.
 const P99_MAX: f64 = 2.0;
 /// Answers of a run.
