@@ -59,7 +59,7 @@ fn scatters_agree_with_plain_loops_on_every_device_and_dtype() {
     for (device, rt) in runtimes() {
         let s = session(&rt);
         let mut dice = Dice(30);
-        for round in 0..if device == "gpu" { rounds(16, 120) } else { rounds(150, 1000) } {
+        for round in 0..if device == "gpu" { rounds(16, 40) } else { rounds(150, 400) } {
             let dtype = DTYPES[dice.below(DTYPES.len())];
             let (name, linear, along, of_two) = SCATTERS[dice.below(SCATTERS.len())];
             let shape: Vec<usize> =

@@ -318,7 +318,7 @@ fn convolutions_of_channels_agree_with_plain_loops() {
     for (device, rt) in runtimes() {
         let s = session(&rt);
         let mut dice = Dice(91);
-        for round in 0..if device == "gpu" { rounds(6, 40) } else { rounds(40, 400) } {
+        for round in 0..if device == "gpu" { rounds(6, 20) } else { rounds(40, 120) } {
             let dims = 1 + dice.below(3);
             let case = Channels::random(&mut dice, dims);
             let dtype = [DType::F32, DType::F64, DType::I32][dice.below(3)];

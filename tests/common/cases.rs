@@ -73,7 +73,7 @@ pub fn each_case(seed: u64, special: bool, check: impl Fn(&str, &Session, &mut D
     for (device, rt) in runtimes() {
         let s = session(&rt);
         let mut dice = Dice(seed);
-        for round in 0..if device == "gpu" { rounds(6, 30) } else { rounds(80, 600) } {
+        for round in 0..if device == "gpu" { rounds(6, 16) } else { rounds(60, 200) } {
             let extents = [1, 2, 3, 4, 7, 33, 0];
             let shape: Vec<usize> = (0..3).map(|_| extents[dice.below(if round % 8 == 0 { 7 } else { 6 })]).collect();
             let dtype = DTYPES[dice.below(DTYPES.len())];
