@@ -169,11 +169,12 @@ impl State {
     /// Queues a failed region again, without the nodes that depend on missing values. Returns its new number.
     pub(super) fn repeat(&mut self, id: RegionId, error: &Error, out: &mut Vec<SchedulerInstruction>) -> RegionId {
         let again = self.restart(id);
+        let inputs = self.regions[&again].region.inputs.iter().map(|input| input.value);
+        let scheduled: Vec<ValueId> = inputs.filter(|value| self.ends.is_scheduled(*value)).collect();
         let mut failed = self.restore_ended(again, error);
-        let inputs: Vec<ValueId> = self.regions[&again].region.inputs.iter().map(|input| input.value).collect();
         failed.extend(self.prune_region(again, out));
         self.fail_values(failed, out);
-        self.release(inputs.into_iter().filter_map(|value| self.graph.find(value)).collect(), out);
+        self.release(scheduled.into_iter().filter_map(|value| self.graph.find(value)).collect(), out);
         again
     }
 

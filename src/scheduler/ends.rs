@@ -70,6 +70,11 @@ impl Ends {
         matches!(self.of.get(&value), Some(End::Announced { .. }))
     }
 
+    /// Whether a region that has not been sent will announce a value's end.
+    pub fn is_scheduled(&self, value: ValueId) -> bool {
+        matches!(self.of.get(&value), Some(End::Scheduled { .. }))
+    }
+
     /// Whether a value is an input that dies in this region, which waits.
     pub fn dies_in(&self, value: ValueId, region: RegionId) -> bool {
         self.of.get(&value) == Some(&End::Scheduled { by: region, how: How::InPlace })
